@@ -144,7 +144,9 @@ fn touched<'i>(
             | ObjectId::Extension(_)
             | ObjectId::Type(_)
             | ObjectId::Cast(_)
-            | ObjectId::Operator(_) => return None,
+            | ObjectId::Operator(_)
+            | ObjectId::Node(_)
+            | ObjectId::NodeGroup(_) => return None,
         }
     }
     Some(touched)

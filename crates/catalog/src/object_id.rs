@@ -3,7 +3,7 @@
 
 use crate::extended_statistics::complete_schemas;
 use crate::extension::Extension;
-use crate::objects::{Function, Operator, StoredKind, UserCast, UserType};
+use crate::objects::{Function, Node, NodeGroup, Operator, StoredKind, UserCast, UserType};
 use crate::relation::Relation;
 use crate::snapshot::{Catalog, Schema};
 use serde::{Deserialize, Serialize};
@@ -27,6 +27,10 @@ pub enum ObjectId {
     Cast(Oid),
     /// A user's operator.
     Operator(Oid),
+    /// A node of the cluster.
+    Node(Oid),
+    /// A group of nodes.
+    NodeGroup(Oid),
 }
 
 impl ObjectId {
@@ -41,6 +45,8 @@ impl ObjectId {
             ObjectId::Type(oid) => (1247, oid),
             ObjectId::Cast(oid) => (2605, oid),
             ObjectId::Operator(oid) => (2617, oid),
+            ObjectId::Node(oid) => (9015, oid),
+            ObjectId::NodeGroup(oid) => (9014, oid),
         }
     }
 }
@@ -55,6 +61,8 @@ pub(crate) enum StoredObject {
     Type(Arc<UserType>),
     Cast(Arc<UserCast>),
     Operator(Arc<Operator>),
+    Node(Arc<Node>),
+    NodeGroup(Arc<NodeGroup>),
 }
 
 /// An object as it is stored, if it is there.
@@ -77,6 +85,10 @@ pub(crate) fn stored_object(catalog: &Catalog, id: ObjectId) -> Option<StoredObj
         ObjectId::Operator(oid) => {
             Some(StoredObject::Operator(catalog.stored::<Operator>().get(oid)?.clone()))
         }
+        ObjectId::Node(oid) => Some(StoredObject::Node(catalog.stored::<Node>().get(oid)?.clone())),
+        ObjectId::NodeGroup(oid) => {
+            Some(StoredObject::NodeGroup(catalog.stored::<NodeGroup>().get(oid)?.clone()))
+        }
     }
 }
 
@@ -89,6 +101,8 @@ pub(crate) fn is_there(catalog: &Catalog, id: ObjectId) -> bool {
         ObjectId::Type(oid) => catalog.stored::<UserType>().get(oid).is_some(),
         ObjectId::Cast(oid) => catalog.stored::<UserCast>().get(oid).is_some(),
         ObjectId::Operator(oid) => catalog.stored::<Operator>().get(oid).is_some(),
+        ObjectId::Node(oid) => catalog.stored::<Node>().get(oid).is_some(),
+        ObjectId::NodeGroup(oid) => catalog.stored::<NodeGroup>().get(oid).is_some(),
     }
 }
 
@@ -113,6 +127,8 @@ pub(crate) fn transfer(from: &Catalog, to: &mut Catalog, id: ObjectId) {
         ObjectId::Type(oid) => transfer_stored::<UserType>(from, to, oid),
         ObjectId::Cast(oid) => transfer_stored::<UserCast>(from, to, oid),
         ObjectId::Operator(oid) => transfer_stored::<Operator>(from, to, oid),
+        ObjectId::Node(oid) => transfer_stored::<Node>(from, to, oid),
+        ObjectId::NodeGroup(oid) => transfer_stored::<NodeGroup>(from, to, oid),
     }
 }
 
@@ -151,5 +167,7 @@ pub(crate) fn install(catalog: &mut Catalog, object: StoredObject) -> ObjectId {
         StoredObject::Type(ty) => install_stored(catalog, ty),
         StoredObject::Cast(cast) => install_stored(catalog, cast),
         StoredObject::Operator(operator) => install_stored(catalog, operator),
+        StoredObject::Node(node) => install_stored(catalog, node),
+        StoredObject::NodeGroup(group) => install_stored(catalog, group),
     }
 }

@@ -6,6 +6,7 @@ mod domain;
 mod enum_labels;
 mod function;
 mod lookup;
+mod node;
 mod operator;
 mod stored;
 mod user_cast;
@@ -17,6 +18,7 @@ pub use function::{
     Aggregate, AggregateKind, Argument, ArgumentMode, Body, FinishModify, Function, FunctionKind,
     FunctionRef, Moving, Parallel, Volatility,
 };
+pub use node::{ConnectionOptions, Node, NodeGroup, NodeKind};
 pub use operator::{Operator, OperatorRef};
 pub use stored::{Objects, StoredKind};
 pub use user_cast::UserCast;
@@ -56,6 +58,10 @@ pub enum Object {
     Cast(Oid),
     /// A user's operator.
     Operator(Oid),
+    /// A node of the cluster.
+    Node(Oid),
+    /// A group of nodes.
+    NodeGroup(Oid),
 }
 
 /// The kind of a relation, in words.
@@ -131,6 +137,14 @@ pub fn describe(
                 format!("operator {}", operator_signature(catalog, path, types, &operator))
             }
             None => format!("operator {oid}"),
+        },
+        Object::Node(oid) => match catalog.stored::<Node>().get(oid) {
+            Some(node) => format!("node {}", node.name),
+            None => format!("node {oid}"),
+        },
+        Object::NodeGroup(oid) => match catalog.stored::<NodeGroup>().get(oid) {
+            Some(group) => format!("node group {}", group.name),
+            None => format!("node group {oid}"),
         },
         Object::Function(oid) => match catalog.function(oid) {
             Some(function) => {

@@ -12,7 +12,7 @@
 //! Only the columns that a stored expression reads in its own table are not listed: the text has
 //! their names, and the binder tells which they are.
 
-use crate::objects::{Body, Function, Object, Operator, UserCast, UserType};
+use crate::objects::{Body, Function, NodeGroup, Object, Operator, UserCast, UserType};
 use crate::operator_spelling;
 use crate::relation::{Constraint, ConstraintKind, IndexInfo, Relation};
 use crate::snapshot::Catalog;
@@ -140,6 +140,14 @@ pub fn of_operator(catalog: &Catalog, operator: &Operator) -> Vec<Reference> {
         list.add_function(own, function);
     }
     list.finish()
+}
+
+/// The references of a group of nodes.
+pub fn of_node_group(group: &NodeGroup) -> Vec<Reference> {
+    let own = Object::NodeGroup(group.oid);
+    let to =
+        |node: &Oid| Reference { from: own, on: Object::Node(*node), kind: Dependency::Normal };
+    group.members.iter().map(to).collect()
 }
 
 /// The relations, functions, operators and types that a relation refers to by its queries, texts and

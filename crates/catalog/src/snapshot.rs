@@ -1,7 +1,7 @@
 //! One immutable version of all schema objects.
 
 use crate::extension::Extension;
-use crate::objects::{Function, Objects, Operator, UserCast, UserType};
+use crate::objects::{Function, Node, NodeGroup, Objects, Operator, UserCast, UserType};
 use crate::partition::{PartitionKey, PartitionOf};
 use crate::references;
 use crate::relation::{Constraint, RelKind, Relation};
@@ -60,6 +60,10 @@ pub struct Catalog {
     pub(crate) casts: Objects<UserCast>,
     /// Users' operators.
     pub(crate) operators: Objects<Operator>,
+    /// The nodes of the cluster.
+    pub(crate) nodes: Objects<Node>,
+    /// Groups of nodes.
+    pub(crate) node_groups: Objects<NodeGroup>,
     relations: OrdMap<Oid, Arc<Relation>>,
     /// (hash of schema and name, relation). The nodes of a hash map would be many times as large.
     relations_by_name: OrdSet<(u64, Oid)>,
@@ -99,6 +103,8 @@ impl Catalog {
             types: Objects::default(),
             casts: Objects::default(),
             operators: Objects::default(),
+            nodes: Objects::default(),
+            node_groups: Objects::default(),
             relations: OrdMap::new(),
             relations_by_name: OrdSet::new(),
             constraint_names: OrdMap::new(),

@@ -11,8 +11,8 @@ use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
 use super::{
-    DdlContext, add_column, create_view, foreign_key, not_null, partition, tablespace, trigger,
-    types,
+    DdlContext, add_column, create_view, foreign_key, node, not_null, partition, tablespace,
+    trigger, types,
 };
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
@@ -35,6 +35,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ObjectKind::View => "ALTER VIEW",
         _ => "ALTER TABLE",
     };
+    node::refuse_actions(ctx, &stmt.commands)?;
     let is_light = |c: &Command| {
         matches!(
             c,

@@ -101,6 +101,8 @@ fn lock(ctx: &DdlContext<'_>, dependent: Object) -> Result<()> {
         Object::Type(oid) => ctx.lock_object(ObjectId::Type(oid), exclusive),
         Object::Cast(oid) => ctx.lock_object(ObjectId::Cast(oid), exclusive),
         Object::Operator(oid) => ctx.lock_object(ObjectId::Operator(oid), exclusive),
+        Object::Node(oid) => ctx.lock_object(ObjectId::Node(oid), exclusive),
+        Object::NodeGroup(oid) => ctx.lock_object(ObjectId::NodeGroup(oid), exclusive),
         Object::Schema(_) => Ok(()),
     }
 }
@@ -279,7 +281,9 @@ fn owned_sequences(catalog: &Catalog, owner: Object) -> Vec<Oid> {
         | Object::Function(_)
         | Object::Type(_)
         | Object::Cast(_)
-        | Object::Operator(_) => return Vec::new(),
+        | Object::Operator(_)
+        | Object::Node(_)
+        | Object::NodeGroup(_) => return Vec::new(),
     };
     let owned = |r: &&Arc<Relation>| {
         let by = r.sequence.as_ref().and_then(|s| s.owned_by);

@@ -2,12 +2,12 @@
 //! ([`references`] lists what each object refers to).
 //!
 //! The catalog's indexes lead to the relations that refer to an object. Users' functions, types,
-//! casts and operators are few, so all of them are read.
+//! casts, operators and groups of nodes are few, so all of them are read.
 
 use super::trigger;
 use hashbrown::HashSet;
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, Operator, UserCast, UserType};
+use steppe_catalog::objects::{NodeGroup, Object, Operator, UserCast, UserType};
 use steppe_catalog::references::{self, Dependency, Reference};
 use steppe_catalog::system::extended_statistics::statistics_objects;
 use steppe_catalog::{Catalog, Function, Relation};
@@ -38,6 +38,9 @@ pub(super) fn dependents(catalog: &Catalog, on: Object) -> Vec<Object> {
     }
     for operator in catalog.stored::<Operator>().iter() {
         take(references::of_operator(catalog, operator));
+    }
+    for group in catalog.stored::<NodeGroup>().iter() {
+        take(references::of_node_group(group));
     }
     if let Object::Column(table, attnum) = on {
         found.extend(in_own_table(catalog, table, attnum));
@@ -91,9 +94,12 @@ fn candidates(catalog: &Catalog, on: Object) -> Vec<&Arc<Relation>> {
         | Object::Function(oid)
         | Object::Type(oid)
         | Object::Operator(oid) => catalog.referrers(oid).collect(),
-        Object::Default(..) | Object::Statistics(..) | Object::Trigger(..) | Object::Cast(_) => {
-            Vec::new()
-        }
+        Object::Default(..)
+        | Object::Statistics(..)
+        | Object::Trigger(..)
+        | Object::Cast(_)
+        | Object::Node(_)
+        | Object::NodeGroup(_) => Vec::new(),
     };
     found.sort_by_key(|relation| relation.oid);
     found.dedup_by_key(|relation| relation.oid);
@@ -158,7 +164,9 @@ fn age(catalog: &Catalog, object: Object) -> (Oid, u8, i16) {
         | Object::Statistics(_, oid)
         | Object::Trigger(_, oid)
         | Object::Cast(oid)
-        | Object::Operator(oid) => (oid, 0, 0),
+        | Object::Operator(oid)
+        | Object::Node(oid)
+        | Object::NodeGroup(oid) => (oid, 0, 0),
     }
 }
 

@@ -261,8 +261,8 @@ pub(super) fn drop_dependents(ctx: &mut DdlContext<'_>, dependents: &[Object]) -
             Object::Type(oid) => types::remove(ctx, *oid),
             Object::Cast(oid) => cast::remove(ctx, *oid),
             Object::Operator(oid) => operator::remove(ctx, *oid)?,
-            Object::Schema(_) => {
-                return Err(Error::internal("a schema does not go with others"));
+            Object::Schema(_) | Object::Node(_) | Object::NodeGroup(_) => {
+                return Err(Error::internal("a schema or a node does not go with others"));
             }
         }
     }

@@ -43,6 +43,7 @@ mod inherit;
 mod like;
 mod meanings;
 mod names;
+mod node;
 mod not_null;
 mod notices;
 pub mod of_function;
@@ -107,6 +108,11 @@ pub fn is_ddl(statement: &Statement) -> bool {
             | Statement::AlterOperator(_)
             | Statement::CreateEnum(_)
             | Statement::AlterEnum(_)
+            | Statement::CreateNode(_)
+            | Statement::AlterNode(_)
+            | Statement::DropNode(_)
+            | Statement::CreateNodeGroup(_)
+            | Statement::DropNodeGroup(_)
             | Statement::CreateDomain(_)
             | Statement::CreateComposite(_)
             | Statement::AlterDomain(_)
@@ -167,6 +173,11 @@ pub fn command_name(statement: &Statement) -> &'static str {
         Statement::CreateEnum(_) | Statement::CreateComposite(_) => "CREATE TYPE",
         Statement::AlterEnum(_) => "ALTER TYPE",
         Statement::CreateDomain(_) => "CREATE DOMAIN",
+        Statement::CreateNode(_) => "CREATE NODE",
+        Statement::AlterNode(_) => "ALTER NODE",
+        Statement::DropNode(_) => "DROP NODE",
+        Statement::CreateNodeGroup(_) => "CREATE NODE GROUP",
+        Statement::DropNodeGroup(_) => "DROP NODE GROUP",
         Statement::AlterDomain(_) => "ALTER DOMAIN",
         Statement::AlterTable(_)
         | Statement::Rename(_)
@@ -221,6 +232,7 @@ fn utility_name(statement: &Statement) -> &'static str {
         },
         Statement::Prepare(_) => "PREPARE",
         Statement::Execute(_) => "EXECUTE",
+        Statement::ExecuteDirect(_) => "EXECUTE DIRECT",
         Statement::Deallocate(_) => "DEALLOCATE",
         Statement::DeclareCursor(_) => "DECLARE CURSOR",
         Statement::Fetch(fetch) if fetch.is_move => "MOVE",
@@ -287,6 +299,13 @@ pub fn execute(statement: &Statement, ctx: &mut DdlContext<'_>) -> Result<&'stat
         Statement::CreateDomain(create) => {
             types::create_domain(ctx, create).map(|()| "CREATE DOMAIN")
         }
+        Statement::CreateNode(create) => node::create(ctx, create).map(|()| "CREATE NODE"),
+        Statement::AlterNode(alter) => node::alter(ctx, alter).map(|()| "ALTER NODE"),
+        Statement::DropNode(drop) => node::drop(ctx, drop).map(|()| "DROP NODE"),
+        Statement::CreateNodeGroup(create) => {
+            node::create_group(ctx, create).map(|()| "CREATE NODE GROUP")
+        }
+        Statement::DropNodeGroup(drop) => node::drop_group(ctx, drop).map(|()| "DROP NODE GROUP"),
         Statement::AlterDomain(alter) => types::alter_domain(ctx, alter).map(|()| "ALTER DOMAIN"),
         Statement::AlterTable(stmt) => alter::alter_table(ctx, stmt),
         Statement::AlterSequence(stmt) => {

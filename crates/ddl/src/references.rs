@@ -15,7 +15,7 @@
 
 use super::DdlContext;
 use std::sync::Arc;
-use steppe_catalog::objects::{Object, Operator, UserCast};
+use steppe_catalog::objects::{Node, NodeGroup, Object, Operator, UserCast};
 use steppe_catalog::references::{self, Dependency};
 use steppe_catalog::type_spelling::is_spelled;
 use steppe_catalog::{Catalog, Function, ObjectId, builtin};
@@ -60,6 +60,8 @@ fn lock_shared(ctx: &DdlContext<'_>, object: Object) -> Result<()> {
         Object::Type(oid) => ctx.lock_object(ObjectId::Type(oid), mode),
         Object::Function(oid) => ctx.lock_object(ObjectId::Function(oid), mode),
         Object::Operator(oid) => ctx.lock_object(ObjectId::Operator(oid), mode),
+        Object::Node(oid) => ctx.lock_object(ObjectId::Node(oid), mode),
+        Object::NodeGroup(oid) => ctx.lock_object(ObjectId::NodeGroup(oid), mode),
         _ => Err(Error::internal("a reference to a part of an object")),
     }
 }
@@ -71,6 +73,8 @@ fn is_there(catalog: &Catalog, object: Object) -> bool {
         Object::Type(oid) => catalog.user_type(oid).is_some(),
         Object::Function(oid) => catalog.function(oid).is_some(),
         Object::Operator(oid) => catalog.operator(oid).is_some(),
+        Object::Node(oid) => catalog.stored::<Node>().get(oid).is_some(),
+        Object::NodeGroup(oid) => catalog.stored::<NodeGroup>().get(oid).is_some(),
         _ => false,
     }
 }
@@ -98,6 +102,14 @@ fn missing(names: &Catalog, object: Object) -> Error {
         Object::Operator(oid) => {
             let name = names.operator(oid).map(|operator| operator.name.to_string());
             (SqlState::UNDEFINED_FUNCTION, "operator", name)
+        }
+        Object::Node(oid) => {
+            let name = names.stored::<Node>().get(oid).map(|node| node.name.to_string());
+            (SqlState::UNDEFINED_OBJECT, "node", name)
+        }
+        Object::NodeGroup(oid) => {
+            let name = names.stored::<NodeGroup>().get(oid).map(|group| group.name.to_string());
+            (SqlState::UNDEFINED_OBJECT, "node group", name)
         }
         _ => (SqlState::INTERNAL_ERROR, "object", None),
     };
@@ -150,7 +162,11 @@ fn objects_of(catalog: &Catalog, id: ObjectId) -> Vec<Object> {
             let operator = catalog.stored::<Operator>().get(oid);
             operator.map(|operator| references::of_operator(catalog, operator))
         }
-        ObjectId::Schema(_) | ObjectId::Extension(_) => None,
+        ObjectId::NodeGroup(oid) => {
+            let group = catalog.stored::<NodeGroup>().get(oid);
+            group.map(|group| references::of_node_group(group))
+        }
+        ObjectId::Schema(_) | ObjectId::Extension(_) | ObjectId::Node(_) => None,
     };
     let normal = list.unwrap_or_default().into_iter().filter(|r| r.kind == Dependency::Normal);
     let wholes = normal.filter_map(|reference| whole(reference.on));
@@ -176,7 +192,7 @@ fn whole(on: Object) -> Option<Object> {
             let row = builtin::ty(ty).filter(|ty| ty.kind == b'c')?;
             (row.relation >= FIRST_NORMAL_OID).then_some(Object::Relation(row.relation))
         }
-        Object::Schema(_) => Some(on),
+        Object::Schema(_) | Object::Node(_) | Object::NodeGroup(_) => Some(on),
         Object::Default(..)
         | Object::Constraint(..)
         | Object::Statistics(..)

@@ -4,7 +4,7 @@ use super::args::{int4, oid as oid_at, text_datum};
 use super::reg::CatalogNames;
 use super::{Entry, scalar};
 use crate::FnContext;
-use steppe_catalog::objects::{self, Object, UserCast};
+use steppe_catalog::objects::{self, Node, NodeGroup, Object, UserCast};
 use steppe_catalog::system::extended_statistics::statistics_object;
 use steppe_catalog::{PLPGSQL, builtin};
 use steppe_types::io::TypeCatalog;
@@ -24,6 +24,8 @@ const PG_NAMESPACE: Oid = 2615;
 const PG_OPERATOR: Oid = 2617;
 const PG_EXTENSION: Oid = 3079;
 const PG_STATISTIC_EXT: Oid = 3381;
+const PGXC_GROUP: Oid = 9014;
+const PGXC_NODE: Oid = 9015;
 
 /// `pg_describe_object(class, object, column)`; NULL for an object that does not exist.
 fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
@@ -57,6 +59,10 @@ fn describe(args: &[Datum], cx: &mut FnContext) -> Result<Datum> {
         PG_STATISTIC_EXT => {
             let found = statistics_object(&cx.catalog, object);
             found.map(|(table, _)| named(Object::Statistics(table.oid, object)))
+        }
+        PGXC_NODE => cx.catalog.stored::<Node>().get(object).map(|_| named(Object::Node(object))),
+        PGXC_GROUP => {
+            cx.catalog.stored::<NodeGroup>().get(object).map(|_| named(Object::NodeGroup(object)))
         }
         PG_TYPE => {
             let is_there = cx.catalog.has_type(object);

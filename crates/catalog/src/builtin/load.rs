@@ -12,15 +12,19 @@ use hashbrown::HashMap;
 use steppe_types::Oid;
 
 macro_rules! data_files {
-    ($($name:literal),*) => {
-        [$(($name, include_str!(concat!("../../data/", $name, ".tsv")))),*]
+    ($($name:literal $(+ $own:literal)?),*) => {
+        [$(($name, concat!(
+            include_str!(concat!("../../data/", $name, ".tsv"))
+            $(, include_str!(concat!("../../data/", $own, ".tsv")))?
+        ))),*]
     };
 }
 
-/// Reads all extracted files.
+/// Reads all extracted files. The rows of those whose names begin with `own` are about catalogs that
+/// PostgreSQL does not have.
 pub(super) fn all() -> Facts {
     let tables: HashMap<&'static str, Table> = data_files!(
-        "pg_type",
+        "pg_type" + "own_pg_type",
         "pg_proc",
         "pg_operator",
         "pg_cast",
@@ -34,8 +38,8 @@ pub(super) fn all() -> Facts {
         "pg_language",
         "pg_range",
         "initial_acls",
-        "system_columns",
-        "system_constraints",
+        "system_columns" + "own_system_columns",
+        "system_constraints" + "own_system_constraints",
         "system_indexes",
         "pg_settings"
     )

@@ -8,11 +8,12 @@ use super::classes::{
 };
 use super::extensions::{PG_EXTENSION, members};
 use super::functions::{PG_PROC, language_of};
+use super::nodes::{PGXC_GROUP, PGXC_NODE};
 use super::operators::PG_OPERATOR;
 use super::rows::RowsBuilder;
 use super::session::SystemContext;
 use super::triggers::PG_TRIGGER;
-use crate::objects::{Function, Object, Operator, UserCast, UserType};
+use crate::objects::{Function, NodeGroup, Object, Operator, UserCast, UserType};
 use crate::references::{self, Dependency, Reference};
 use crate::snapshot::Catalog;
 use hashbrown::HashSet;
@@ -48,6 +49,9 @@ pub(super) fn pg_depend(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     }
     for operator in catalog.stored::<Operator>().iter() {
         rows_of(catalog, &references::of_operator(catalog, operator), out);
+    }
+    for group in catalog.stored::<NodeGroup>().iter() {
+        rows_of(catalog, &references::of_node_group(group), out);
     }
     for relation in catalog.relations().filter(|relation| !relation.is_system()) {
         if relation.view.is_some() {
@@ -112,6 +116,8 @@ fn address(object: Object) -> Address {
         Object::Type(oid) => (PG_TYPE, oid, 0),
         Object::Cast(oid) => (PG_CAST, oid, 0),
         Object::Operator(oid) => (PG_OPERATOR, oid, 0),
+        Object::Node(oid) => (PGXC_NODE, oid, 0),
+        Object::NodeGroup(oid) => (PGXC_GROUP, oid, 0),
     }
 }
 

@@ -30,6 +30,7 @@ mod indexes;
 mod information_schema;
 pub mod key_triggers;
 mod keywords;
+mod nodes;
 mod operators;
 pub mod partitions;
 mod pretty;

@@ -5,7 +5,7 @@ use super::session::SystemContext;
 use super::shape::{self, Shape};
 use super::{
     acls, aggregates, casts, classes, cluster, constraints, depends, extended_statistics,
-    extensions, functions, information_schema, operators, partitions, row_types, statistics,
+    extensions, functions, information_schema, nodes, operators, partitions, row_types, statistics,
     triggers, views,
 };
 use crate::PG_CATALOG;
@@ -97,6 +97,8 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_statistic_ext_data" => extended_statistics::pg_statistic_ext_data,
         "pg_stats_ext" => extended_statistics::pg_stats_ext,
         "pg_stats_ext_exprs" => extended_statistics::pg_stats_ext_exprs,
+        "pgxc_group" => nodes::pgxc_group,
+        "pgxc_node" => nodes::pgxc_node,
         _ => return None,
     })
 }
@@ -155,6 +157,7 @@ const EMPTY: &[&str] = &[
     "pg_ts_template",
     "pg_user_mapping",
     "pg_user_mappings",
+    "pgxc_class",
 ];
 
 /// Whether a system catalog is about a feature that Steppe does not have: it is empty, unless the

@@ -500,6 +500,7 @@ impl Session {
 /// The name of a statement that is not supported.
 pub(crate) fn name_of(statement: &Statement) -> &'static str {
     match statement {
+        Statement::ExecuteDirect(_) => "EXECUTE DIRECT",
         Statement::Listen(_) => "LISTEN",
         Statement::Notify(_) => "NOTIFY",
         Statement::Cluster(_) => "CLUSTER",
