@@ -8,6 +8,9 @@ const EXAMPLES: &str = include_str!("statements.txt");
 
 const NOT_YET: &str = "0A000";
 
+/// The chapter of statements and clauses that PostgreSQL does not have.
+const NOT_POSTGRESQLS: &str = "Nodes";
+
 /// A heading of the page.
 struct Chapter {
     title: &'static str,
@@ -86,13 +89,15 @@ fn read() -> (Vec<&'static str>, Vec<Chapter>) {
 }
 
 fn introduce(page: &mut Page, chapters: &[Chapter]) {
-    let statements = || chapters.iter().flat_map(|chapter| &chapter.statements);
+    let postgresqls = || chapters.iter().filter(|chapter| chapter.title != NOT_POSTGRESQLS);
+    let statements = || postgresqls().flat_map(|chapter| &chapter.statements);
     let supported = statements().filter(|statement| !statement.is_missing()).count();
     page.paragraph(&format!(
         "Steppe reads all of PostgreSQL 18's SQL with PostgreSQL's own grammar. Of its {} statements \
          {supported} are supported, wholly or in part. What is not supported fails with SQLSTATE 0A000, \
          \"not supported yet\", and changes nothing. The words of a row are the clauses that were \
-         tried; the SQLSTATE of a clause that fails otherwise stands behind it.",
+         tried; the SQLSTATE of a clause that fails otherwise stands behind it. The last chapter's \
+         statements and clauses are Postgres-XL's.",
         statements().count(),
     ));
 }
