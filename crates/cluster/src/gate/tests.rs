@@ -221,3 +221,60 @@ fn threads_see_no_half_of_a_commit() {
         }
     });
 }
+
+/// A statement's interrupts, which wake the waiter or do not.
+struct Cancel {
+    is_asked: std::sync::atomic::AtomicBool,
+    wakes: bool,
+    waker: Mutex<Option<Waker>>,
+}
+
+impl steppe_types::interrupt::Interrupts for Cancel {
+    fn check(&self) -> steppe_types::Result<()> {
+        match self.is_asked.load(std::sync::atomic::Ordering::SeqCst) {
+            true => Err(steppe_types::Error::new(SqlState::QUERY_CANCELED, "canceled")),
+            false => Ok(()),
+        }
+    }
+
+    fn reserve(&self, _bytes: usize) -> steppe_types::Result<()> {
+        Ok(())
+    }
+
+    fn wake_by(&self, waker: Option<Waker>) -> bool {
+        *self.waker.lock() = waker;
+        self.wakes
+    }
+}
+
+#[test]
+fn a_cancel_ends_a_wait_in_place() {
+    for wakes in [true, false] {
+        let gate = Gate::new();
+        let commit = passed(gate.enter_commit(nodes(&[1, 2])));
+        let cancel = Arc::new(Cancel { is_asked: false.into(), wakes, waker: Mutex::new(None) });
+        let waiting = {
+            let (gate, cancel) = (Arc::clone(&gate), Arc::clone(&cancel));
+            std::thread::spawn(move || {
+                let wait = waits(gate.enter_read(nodes(&[1, 2])));
+                let mut interrupts: Option<Arc<dyn steppe_types::interrupt::Interrupts>> =
+                    Some(cancel);
+                let wait = || wait.wait_in_place(None).map(drop);
+                steppe_types::interrupt::during(&mut interrupts, wait)
+            })
+        };
+        while cancel.waker.lock().is_none() {
+            std::thread::yield_now();
+        }
+        cancel.is_asked.store(true, std::sync::atomic::Ordering::SeqCst);
+        if wakes && let Some(waker) = &*cancel.waker.lock() {
+            waker.wake_by_ref();
+        }
+        let error = waiting.join().expect("does not panic").expect_err("was canceled");
+        assert_eq!(error.sqlstate(), SqlState::QUERY_CANCELED);
+        assert!(cancel.waker.lock().is_none());
+        // The request has left the queue.
+        drop(commit);
+        drop(passed(gate.enter_commit(nodes(&[1, 2]))));
+    }
+}

@@ -3,36 +3,81 @@
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Wake, Waker};
 use std::time::{Duration, Instant};
 
 use parking_lot::{Condvar, Mutex};
-use steppe_types::{Error, Result, SqlState, interrupt};
+use steppe_types::interrupt::{self, Interrupts};
+use steppe_types::{Error, Result, SqlState};
 
 use super::queue::Ticket;
 use super::{Gate, Passage};
 
-/// A waiter in place looks at its statement's interrupts this often, since they wake no thread.
-const INTERRUPTS_EVERY: Duration = Duration::from_millis(20);
+/// The longest sleep between two checks for interrupts that cannot wake the waiter.
+const SLICE: Duration = Duration::from_millis(10);
 
-/// A request in front of the gate; shared between the gate and its [`PassageWait`].
+/// A request in front of the gate; shared between the gate, its [`PassageWait`], and the interrupts
+/// of its statement.
 #[derive(Default)]
 pub(super) struct Waiter {
-    state: Mutex<(bool, Option<Waker>)>,
+    state: Mutex<WaiterState>,
     changed: Condvar,
+}
+
+#[derive(Default)]
+struct WaiterState {
+    is_inside: bool,
+    /// The interrupts have to be looked at.
+    is_interrupted: bool,
+    waker: Option<Waker>,
 }
 
 impl Waiter {
     /// The request is inside now.
     pub(super) fn let_in(&self) {
         let mut state = self.state.lock();
-        state.0 = true;
-        let waker = state.1.take();
+        state.is_inside = true;
+        let waker = state.waker.take();
         drop(state);
         self.changed.notify_all();
         if let Some(waker) = waker {
             waker.wake();
         }
+    }
+
+    /// Sleeps until the request is inside, an interrupt has called, or `until`.
+    fn sleep(&self, until: Option<Instant>) {
+        let mut state = self.state.lock();
+        if !state.is_inside && !state.is_interrupted {
+            match until {
+                Some(until) => {
+                    let _timed_out = self.changed.wait_until(&mut state, until);
+                }
+                None => self.changed.wait(&mut state),
+            }
+        }
+        state.is_interrupted = false;
+    }
+}
+
+/// Interrupts wake the waiter by this.
+impl Wake for Waiter {
+    fn wake(self: Arc<Waiter>) {
+        self.wake_by_ref();
+    }
+
+    fn wake_by_ref(self: &Arc<Waiter>) {
+        self.state.lock().is_interrupted = true;
+        self.changed.notify_all();
+    }
+}
+
+/// Takes the waker from the interrupts again.
+struct Lent<'a>(&'a dyn Interrupts);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        self.0.wake_by(None);
     }
 }
 
@@ -54,7 +99,7 @@ impl PassageWait {
 
     /// The passage, if the request is inside by now.
     pub fn try_take(&mut self) -> Option<Passage> {
-        let is_inside = self.waiter.state.lock().0 && !self.is_taken;
+        let is_inside = self.waiter.state.lock().is_inside && !self.is_taken;
         is_inside.then(|| {
             self.is_taken = true;
             Passage { gate: Arc::clone(&self.gate), ticket: self.ticket }
@@ -64,21 +109,37 @@ impl PassageWait {
     /// Waits in the calling thread. Errors: 55P03 at the deadline, and those of the statement's
     /// interrupts.
     pub fn wait_in_place(mut self, deadline: Option<Instant>) -> Result<Passage> {
+        let Some(interrupts) = interrupt::current() else {
+            return self.wait_until(deadline, None, || Ok(()));
+        };
+        let mut passed = Err(too_late());
+        interrupts.wait(&mut || {
+            let is_woken = interrupts.wake_by(Some(Waker::from(Arc::clone(&self.waiter))));
+            let _lent = Lent(&*interrupts);
+            let slice = (!is_woken).then_some(SLICE);
+            passed = self.wait_until(deadline, slice, || interrupts.check());
+        });
+        passed
+    }
+
+    /// Waits until the deadline, or until `check` fails, which is called after each slice and when an
+    /// interrupt calls.
+    fn wait_until(
+        &mut self,
+        deadline: Option<Instant>,
+        slice: Option<Duration>,
+        check: impl Fn() -> Result<()>,
+    ) -> Result<Passage> {
         loop {
             if let Some(passage) = self.try_take() {
                 return Ok(passage);
             }
-            interrupt::check()?;
+            check()?;
             let now = Instant::now();
             if deadline.is_some_and(|deadline| now >= deadline) {
                 return Err(too_late());
             }
-            let next = now + INTERRUPTS_EVERY;
-            let mut state = self.waiter.state.lock();
-            if !state.0 {
-                let until = deadline.map_or(next, |deadline| deadline.min(next));
-                let _timed_out = self.waiter.changed.wait_until(&mut state, until);
-            }
+            self.waiter.sleep(slice.map(|slice| now + slice).into_iter().chain(deadline).min());
         }
     }
 }
@@ -87,7 +148,7 @@ impl Future for PassageWait {
     type Output = Passage;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Passage> {
-        self.waiter.state.lock().1 = Some(context.waker().clone());
+        self.waiter.state.lock().waker = Some(context.waker().clone());
         match self.try_take() {
             Some(passage) => Poll::Ready(passage),
             None => Poll::Pending,
