@@ -34,6 +34,7 @@ pub mod conninfo;
 pub mod gate;
 mod nodes;
 pub mod passfile;
+pub mod pool;
 pub mod wait;
 
 pub use connection::{Answer, Cancel, Connection, Message, Opening, Refused, Step};
