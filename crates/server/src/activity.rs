@@ -37,6 +37,10 @@ pub(crate) enum Wait {
     LogFlush,
     /// pg_sleep
     Sleep,
+    /// A connection to a data node.
+    RemoteConnection,
+    /// The answer of a data node.
+    RemoteAnswer,
 }
 
 /// track_activity_query_size, less PostgreSQL's terminator.
@@ -216,6 +220,8 @@ impl Activity {
             (State::Active, 2) => Some(Wait::ClientWrite),
             (State::Active, 3) => Some(Wait::LogFlush),
             (State::Active, 4) => Some(Wait::Sleep),
+            (State::Active, 5) => Some(Wait::RemoteConnection),
+            (State::Active, 6) => Some(Wait::RemoteAnswer),
             _ => Some(Wait::ClientRead),
         }
     }

@@ -24,6 +24,7 @@ mod affinity;
 mod auto_explain;
 mod autovacuum;
 pub mod cli;
+mod cluster;
 pub mod data_dir;
 mod function_counts;
 mod function_settings;

@@ -19,6 +19,7 @@ use tokio::runtime::{Builder, Runtime};
 use tokio::sync::watch;
 
 use crate::autovacuum::{self, Autovacuum};
+use crate::cluster::Cluster;
 use crate::data_dir::DataDir;
 use crate::function_counts::FunctionStatistics;
 use crate::memory::StatementLimit;
@@ -172,6 +173,7 @@ impl Running {
             function_plans: Arc::default(),
             sequences: Sequences::new(DatabaseId::POSTGRES),
             exported: parking_lot::Mutex::default(),
+            cluster: Cluster::default(),
             backends: Backends::default(),
             autovacuum: Autovacuum::new(launcher_pid),
             background: background_pids,

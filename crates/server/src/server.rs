@@ -21,6 +21,7 @@ use tokio::sync::watch;
 
 use crate::activity::Activity;
 use crate::autovacuum::Autovacuum;
+use crate::cluster::Cluster;
 use crate::data_dir::DataDir;
 use crate::function_counts::FunctionStatistics;
 use crate::io_timing;
@@ -75,6 +76,8 @@ pub struct Server {
     pub sequences: Sequences,
     /// Snapshots that sessions have exported (pg_export_snapshot), by name.
     pub(crate) exported: Mutex<HashMap<String, ExportedSnapshot, foldhash::fast::RandomState>>,
+    /// Connections to data nodes.
+    pub(crate) cluster: Cluster,
     /// Connected sessions by process id.
     pub backends: Backends,
     /// The analyzer of tables.
@@ -267,6 +270,7 @@ impl Backends {
         let is_right = backend.cancel_key.len() == key.len() && differs == 0;
         if is_right && backend.kind == BackendKind::Client {
             backend.shared.interrupt(Interrupt::Cancel);
+            backend.control.wake();
         }
     }
 

@@ -167,7 +167,6 @@ fn what_cannot_be_is_refused() {
                 "42601 PGXC Group h: node dn1 is listed more than once",
             ),
             ("DROP NODE GROUP h", "42704 PGXC Group h: group not defined"),
-            ("EXECUTE DIRECT ON (dn1) 'SELECT 1'", "0A000 not supported yet: EXECUTE DIRECT"),
             (
                 "BEGIN READ ONLY; DROP NODE dn1",
                 "25006 cannot execute DROP NODE in a read-only transaction",

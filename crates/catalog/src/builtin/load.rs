@@ -25,7 +25,7 @@ macro_rules! data_files {
 pub(super) fn all() -> Facts {
     let tables: HashMap<&'static str, Table> = data_files!(
         "pg_type" + "own_pg_type",
-        "pg_proc",
+        "pg_proc" + "own_pg_proc",
         "pg_operator",
         "pg_cast",
         "pg_aggregate",

@@ -29,6 +29,7 @@ macro_rules! rows {
 }
 
 mod advisory;
+mod cluster;
 mod counters;
 mod files;
 mod sequences;
@@ -66,6 +67,7 @@ static FAMILY: Family = Family {
     name: "server",
     by_source: &[
         advisory::TABLE,
+        cluster::TABLE,
         counters::TABLE,
         files::TABLE,
         sequences::TABLE,

@@ -227,7 +227,7 @@ impl Session {
         self.begin_message();
         match target {
             Target::Statement(name) => self.describe_statement(name).await,
-            Target::Portal(name) => self.describe_portal(name),
+            Target::Portal(name) => Box::pin(self.describe_portal(name)).await,
         }
     }
 
@@ -249,7 +249,10 @@ impl Session {
                     self.wire.out.extend_from_slice(&plan.description);
                 }
             }
-            Body::Utility(statement) => self.describe_utility(statement, &ResultFormats::Text)?,
+            Body::Utility(statement) => {
+                let described = self.describe_utility(statement, &ResultFormats::Text);
+                Box::pin(described).await?;
+            }
         }
         Ok(())
     }
@@ -262,11 +265,14 @@ impl Session {
         })
     }
 
-    fn describe_utility(
+    async fn describe_utility(
         &mut self,
         statement: &Arc<ast::Statement>,
         formats: &ResultFormats,
     ) -> Result<()> {
+        if let ast::Statement::ExecuteDirect(direct) = &**statement {
+            return self.describe_direct(direct, formats).await;
+        }
         match self.utility_columns(statement)? {
             Some(columns) => put_description(&mut self.wire.out, &columns, formats),
             None => {
@@ -276,7 +282,7 @@ impl Session {
         }
     }
 
-    fn describe_portal(&mut self, name: &str) -> Result<()> {
+    async fn describe_portal(&mut self, name: &str) -> Result<()> {
         let looked_at = self.portals.with(name, |portal| {
             let plan = match &portal.body {
                 PortalBody::Empty => Ok(None),
@@ -289,7 +295,7 @@ impl Session {
         let (formats, plan) = looked_at?;
         let plan = match plan {
             Ok(plan) => plan,
-            Err(statement) => return self.describe_utility(&statement, &formats),
+            Err(statement) => return self.describe_utility(&statement, &formats).await,
         };
         match plan {
             Some(plan) if !plan.description.is_empty() => {

@@ -32,16 +32,19 @@ mod counting;
 mod create_as;
 mod cursor;
 mod cursor_statements;
+mod execute_direct;
 mod explain;
 mod explained_run;
 mod extended;
 mod function_cursor;
 mod lock;
 mod locked;
+mod node_check;
 mod plan;
 mod portal;
 mod portals;
 mod prepared_statements;
+mod remote;
 mod rows;
 mod run;
 pub(crate) mod set;
@@ -100,6 +103,7 @@ pub(crate) use utility::{load, name_of};
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};
 use portals::Portals;
 use prepared_statements::Statements;
+use remote::RemoteConnections;
 use state::{Counters, PlanningState, SettingsView, StatementState, Wire};
 use transaction::TransactionState;
 
@@ -115,6 +119,8 @@ pub(crate) struct Session {
     /// The hash of the settings and search path that a cached plan must have been made under.
     fingerprint: u64,
     transaction: TransactionState,
+    /// The transaction's connections to data nodes.
+    remote: RemoteConnections,
     statement: StatementState,
     statements: Statements,
     portals: Portals,
@@ -162,6 +168,7 @@ impl Session {
             namespace_version: 0,
             fingerprint: 0,
             transaction: TransactionState::default(),
+            remote: RemoteConnections::default(),
             statement: StatementState::new(env),
             planning: PlanningState::new(),
             counters: Counters::default(),

@@ -83,6 +83,9 @@ impl Session {
             Statement::Select(select) => {
                 return self.select_into(select, source).await.map(Outcome::Tag);
             }
+            Statement::ExecuteDirect(direct) => {
+                return self.execute_direct(direct, formats, describe).await.map(Outcome::Tag);
+            }
             Statement::Lock(lock) => return self.lock_tables(lock).await.map(Outcome::Tag),
             Statement::Prepare(prepare) => {
                 self.prepare_statement(prepare, source).await?;
@@ -97,7 +100,13 @@ impl Session {
             Statement::Do(stmt) => return self.run_do(stmt, source).map(Outcome::Tag),
             _ => {}
         }
-        self.plain_utility(statement, source).map(Outcome::Tag)
+        let tag = self.plain_utility(statement, source)?;
+        match &**statement {
+            Statement::CreateNode(create) => self.check_node(&create.name)?,
+            Statement::AlterNode(alter) => self.check_node(&alter.name)?,
+            _ => {}
+        }
+        Ok(Outcome::Tag(tag))
     }
 
     /// Runs a statement that neither waits nor returns rows.
@@ -260,6 +269,8 @@ impl Session {
             Statement::Call(call) => self.call_columns(call)?,
             Statement::Show(name) => Some(self.show_columns(name)),
             Statement::Explain(explain) => Some(vec![described_column(explain)]),
+            // Only the node knows them: `describe_direct`.
+            Statement::ExecuteDirect(_) => Some(Vec::new()),
             Statement::Execute(execute) => match &self.executed(execute, &Arc::default())?.2.body {
                 Body::Plan(plan) if !plan.description.is_empty() => {
                     Some(plan.compiled.columns().to_vec())

@@ -360,7 +360,16 @@ fn of_modules() -> Vec<Definition> {
     let int_max = i64::from(i32::MAX);
     let at_most = Kind::Int { min: 100, max: i64::from(i32::MAX / 2) };
     let which = Kind::Enum(vec!["none", "top", "all"]);
+    let of_pools = |name, unit, range: std::ops::RangeInclusive<i64>, boot| {
+        let kind = Kind::Int { min: *range.start(), max: *range.end() };
+        definition(name, unit, "Customized Options", Context::Sighup, kind, boot)
+    };
     vec![
+        // Postgres-XL's, Citus' and PgBouncer's names.
+        of_pools("max_pool_size", None, 1..=65_535, "25"),
+        of_pools("pool_conn_keepalive", Some("s"), -1..=int_max, "600"),
+        of_pools("citus.node_connection_timeout", Some("ms"), 10..=3_600_000, "30000"),
+        of_pools("query_wait_timeout", Some("s"), 0..=int_max, "120"),
         flag("auto_explain.log_analyze", "off"),
         flag("auto_explain.log_buffers", "off"),
         of("auto_explain.log_format", Context::Superuser, formats, "text"),

@@ -68,6 +68,8 @@ fn wait_event(
         Some(Wait::ClientWrite) => (Some("Client"), Some("ClientWrite")),
         Some(Wait::LogFlush) => (Some("IO"), Some("WalSync")),
         Some(Wait::Sleep) => (Some("Timeout"), Some("PgSleep")),
+        Some(Wait::RemoteConnection) => (Some("IPC"), Some("RemoteConnection")),
+        Some(Wait::RemoteAnswer) => (Some("IPC"), Some("RemoteAnswer")),
     }
 }
 

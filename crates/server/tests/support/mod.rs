@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
+pub mod postgres;
 pub mod process;
 
 use std::io::{Read, Write};

@@ -320,6 +320,7 @@ impl Session {
     }
 
     fn rollback_engine(&mut self) -> Result<()> {
+        self.remote.give_back();
         self.forget_exports();
         match self.transaction.txn.take() {
             Some(Transaction { txn, .. }) => {
@@ -342,6 +343,7 @@ impl Session {
         if let Some(timer) = self.transaction.timer.take() {
             timer.abort();
         }
+        self.remote.give_back();
         self.transaction.block = Block::Idle;
         self.transaction.isolation = None;
         if self.transaction.snapshot_catalog.take().is_some() && self.namespace.older.is_some() {

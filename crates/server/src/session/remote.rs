@@ -1,0 +1,152 @@
+//! The session's connections to data nodes.
+//!
+//! A connection is the transaction's from its first statement for the node until the transaction
+//! ends, and then the pool's again ([`steppe_cluster::pool`]). Waiting for one is outside of all
+//! work: the worker's other sessions continue meanwhile.
+
+use std::future::{Future, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use steppe_catalog::objects::Node;
+use steppe_cluster::pool::replay::Settings;
+use steppe_cluster::pool::{Filled, NodeOpener, Place, Request, connection_failure};
+use steppe_types::{Error, Oid, Result};
+
+use super::Session;
+use crate::activity::Wait;
+use crate::cluster::{NodeLease, no_such_node};
+
+/// Settings that change what a statement on a node means or how its values are printed. They are
+/// always those of the coordinator's session.
+const REPLAYED: [&str; 7] = [
+    "DateStyle",
+    "IntervalStyle",
+    "TimeZone",
+    "bytea_output",
+    "extra_float_digits",
+    "lock_timeout",
+    "search_path",
+];
+
+/// The connections that a transaction holds.
+#[derive(Default)]
+pub(super) struct RemoteConnections {
+    held: Vec<(Oid, NodeLease)>,
+    /// The settings to replay, and the generation of the session's settings that they are of.
+    settings: Option<(u64, Settings)>,
+}
+
+impl RemoteConnections {
+    /// The connection to a node that the transaction holds.
+    pub(super) fn get(&mut self, node: Oid) -> Option<&mut NodeLease> {
+        self.held.iter_mut().find(|(oid, _)| *oid == node).map(|(_, lease)| lease)
+    }
+
+    /// Gives all of them back. An unclean connection is closed, and its node ends there what the
+    /// transaction has begun.
+    pub(super) fn give_back(&mut self) {
+        self.held.clear();
+    }
+
+    /// Closes a connection that cannot be used any more, or gives it back.
+    pub(super) fn give_back_one(&mut self, node: Oid) {
+        self.held.retain(|(oid, _)| *oid != node);
+    }
+}
+
+impl Session {
+    /// A node by name.
+    pub(super) fn node(&self, name: &str) -> Result<Arc<Node>> {
+        Node::find(&self.namespace.names.catalog, name).cloned().ok_or_else(|| no_such_node(name))
+    }
+
+    /// Makes sure that the transaction has a connection to a node, with the session's settings.
+    pub(super) async fn connect(&mut self, node: &Arc<Node>) -> Result<()> {
+        if self.remote.get(node.oid).is_none_or(|lease| lease.is_broken()) {
+            self.remote.give_back_one(node.oid);
+            self.control.activity.set_wait(Some(Wait::RemoteConnection));
+            let connected = self.connected(node).await;
+            self.control.activity.set_wait(None);
+            self.remote.held.push((node.oid, connected?));
+        }
+        let settings = self.replayed_settings();
+        let Some(lease) = self.remote.get(node.oid) else { return Ok(()) };
+        if lease.has(&settings) {
+            return Ok(());
+        }
+        let deadline = Instant::now() + lease.pool().connect_timeout();
+        let brought = tokio::task::block_in_place(|| lease.bring_to(&settings, deadline));
+        brought.map_err(|error| at_node(lease, error))
+    }
+
+    async fn connected(&mut self, node: &Arc<Node>) -> Result<NodeLease> {
+        let server = Arc::clone(self.server());
+        let pool = server.cluster.pool(node, &server.settings)?;
+        let identity = Arc::clone(&self.core.identity);
+        let mut request = pool.request(pool.opener().key(&identity.user, &identity.database));
+        let limit = u64::try_from(server.settings.int("query_wait_timeout")).unwrap_or(0);
+        let deadline = (limit > 0).then(|| Instant::now() + Duration::from_secs(limit));
+        loop {
+            let mut place = self.granted(request, deadline).await?;
+            let until = Instant::now() + pool.connect_timeout();
+            let filled = match place.is_ready() {
+                true => place.fill(until),
+                false => tokio::task::block_in_place(|| place.fill(until)),
+            };
+            match filled? {
+                Filled::Ready(lease) => return Ok(lease),
+                Filled::Again(again) => request = again,
+            }
+        }
+    }
+
+    /// Waits in the queue, while the worker's other sessions continue.
+    async fn granted(
+        &mut self,
+        mut request: Request<NodeOpener>,
+        deadline: Option<Instant>,
+    ) -> Result<Place<NodeOpener>> {
+        let control = Arc::clone(&self.control);
+        let waiting = poll_fn(|cx| {
+            control.register(cx.waker());
+            Pin::new(&mut request).poll(cx)
+        });
+        let Some(deadline) = deadline else { return waiting.await };
+        match tokio::time::timeout_at(deadline.into(), waiting).await {
+            Ok(granted) => granted,
+            Err(_) => Err(request.timed_out()),
+        }
+    }
+
+    /// The session's settings that its connections get.
+    fn replayed_settings(&mut self) -> Settings {
+        let settings = self.core.settings.lock();
+        let generation = settings.generation();
+        if let Some((of, replayed)) = &self.remote.settings
+            && *of == generation
+        {
+            return replayed.clone();
+        }
+        let value = |name: &str| Some((name.to_owned(), settings.show(name)?));
+        let replayed = Settings::of(REPLAYED.into_iter().filter_map(value).collect());
+        drop(settings);
+        self.remote.settings = Some((generation, replayed.clone()));
+        replayed
+    }
+}
+
+/// The error of an operation of a connection: 08006 if the connection is lost, else the node's own
+/// with its name in the context, or the interrupt's.
+pub(super) fn at_node(lease: &NodeLease, error: Error) -> Error {
+    let name = lease.pool().name();
+    if lease.is_broken() {
+        return connection_failure(name, lease.of_node(error));
+    }
+    // An interrupt has left the node's answer unread.
+    match lease.is_idle() {
+        true => error.within(format!("remote node \"{name}\"")),
+        false => error,
+    }
+}
