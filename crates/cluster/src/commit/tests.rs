@@ -193,3 +193,60 @@ fn identifiers_and_records_are_plain_words() {
             .contains("id = -1 AND")
     );
 }
+
+/// Recovery of a life whose predecessor left `KEY` prepared on node 2.
+fn recovery_of_a_prepared_part(out: &mut Actions) -> Recovery {
+    let mut recovery = Recovery::new(Coordinator { generation: 8, ..BY });
+    let row = |key: TransactionKey| {
+        let (gid, xid) = (key.on(NodeId(2)), Xid(7));
+        PreparedRow { gid, xid, owner: "app".into(), since: 5 }
+    };
+    let other = Coordinator { id: 0xc2, generation: 1 };
+    let running = TransactionKey { coordinator: Coordinator { generation: 8, ..BY }, ..KEY };
+    let prepared = vec![row(KEY), row(TransactionKey { coordinator: other, ..KEY }), row(running)];
+    recovery.ask(NodeId(2), Running { next: 0x2b, numbers: [0x2a].into() });
+    recovery.listed(NodeId(2), Listing { prepared, records: vec![] }, out);
+    recovery
+}
+
+/// Before the decision is known, any node may be one of the transaction's, and show it already.
+#[test]
+fn recovery_holds_the_gate_for_unknown_nodes_until_it_knows_them() {
+    let (mut out, set) = (Vec::new(), |nodes: &[u64]| -> NodeSet {
+        nodes.iter().map(|node| NodeId(*node)).collect()
+    });
+    let mut recovery = recovery_of_a_prepared_part(&mut out);
+    let hold = |action: &Action, of: Option<NodeSet>| {
+        matches!(action, Action::HoldGate { nodes, pending }
+            if *nodes == of && *pending == set(&[2]))
+    };
+    // The other coordinator's transaction, and the running one, are left alone.
+    assert!(
+        matches!(&out[..], [(KEY, one), (KEY, Action::Send(NodeId(0xd1), Request::Fence { .. }))]
+        if hold(one, None))
+    );
+    out.clear();
+    assert_eq!(recovery.in_doubt()[0].state, InDoubtState::Undecided);
+    let decision = Decision::Committed(vec![part(2, 7)]);
+    recovery.answer(KEY, NodeId(0xd1), Answer::Decision(decision), &mut out);
+    assert!(
+        matches!(&out[..], [(_, one), (_, Action::Send(NodeId(2), Request::Finish { commit: true, .. }))]
+        if hold(one, Some(set(&[2, 0xd1]))))
+    );
+    out.clear();
+    recovery.answer(KEY, NodeId(2), Answer::Done, &mut out);
+    assert!(matches!(
+        &out[..],
+        [(_, Action::LeaveGate), (_, Action::Forget(KEY)), (_, Action::Finished)]
+    ));
+    assert!(recovery.is_idle());
+}
+
+#[test]
+fn recovery_of_a_superseded_life_ends_it() {
+    let mut out = Vec::new();
+    let mut recovery = recovery_of_a_prepared_part(&mut out);
+    out.clear();
+    recovery.answer(KEY, NodeId(0xd1), Answer::Superseded, &mut out);
+    assert!(matches!(&out[..], [(KEY, Action::Superseded)]));
+}
