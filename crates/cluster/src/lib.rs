@@ -35,6 +35,7 @@ pub mod gate;
 mod nodes;
 pub mod passfile;
 pub mod pool;
+pub mod transaction;
 pub mod wait;
 
 pub use connection::{Answer, Cancel, Connection, Message, Opening, Refused, Step};

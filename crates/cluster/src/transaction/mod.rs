@@ -1,0 +1,220 @@
+//! Transactions of a coordinator over real connections: drives the machines of [`crate::commit`].
+//!
+//! ```text
+//!   Participants ── a session per node, BEGIN in front of its first statement
+//!        │ commit_in_place
+//!        ▼
+//!   PREPAREs in flight at once ─► gate, decision ─► COMMIT PREPAREDs in flight at once ─► told
+//!        │ a connection broke after the first PREPARE
+//!        ▼
+//!   Recoverer (a thread) ── its own connection to each node: retries, lists, fences, deletes records
+//! ```
+//!
+//! These hold:
+//!
+//! 1. The machine decides, the driver only carries out: each `Send` and `Retry` gets exactly one
+//!    answer, and a connection that broke, or was given up, is `Lost` and never used again.
+//! 2. The transaction's number is running ([`Running`]) from before its first PREPARE until its machine
+//!    has finished, so that the recovery of the same life leaves it alone.
+//! 3. The client waits for a bounded time (its patience), in place. Interrupts of its statement do
+//!    not end a commit that has begun.
+//! 4. A node gives no session to a transaction before it was listed in this life of the coordinator.
+//!
+//! The node session of a transaction is postgres_fdw's connection.c; the recovery thread is the idea of
+//! a transaction manager's background resolver.
+
+mod committing;
+mod exchange;
+mod faults;
+mod install;
+mod link;
+mod participants;
+mod recoverer;
+mod session;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use steppe_types::{Error, Result, SqlState};
+
+pub use faults::{FaultPoint, Faults};
+pub use install::install;
+pub use participants::{Isolation, Mode, Participants};
+pub use recoverer::Recoverer;
+pub use session::{Effect, NodeSession};
+
+use crate::commit::{Coordinator, InDoubt, Running, TransactionKey};
+use crate::gate::Gate;
+use crate::pool::{NodeOpener, Pool};
+use crate::{ConnInfo, NodeId};
+use recoverer::Mailbox;
+
+/// The times of a coordinator.
+#[derive(Clone, Debug)]
+pub struct Times {
+    /// How long a client waits for a node in its COMMIT. After it the second phase is left to the
+    /// recoverer.
+    pub patience: Duration,
+    /// The time between two lists of a node.
+    pub look_every: Duration,
+    /// The pause before a request is repeated.
+    pub retry_after: Duration,
+    /// How long the recoverer waits for one answer before it breaks the connection.
+    pub answer_within: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Times {
+        Times {
+            patience: Duration::from_secs(10),
+            look_every: Duration::from_secs(5),
+            retry_after: Duration::from_millis(200),
+            answer_within: Duration::from_secs(30),
+        }
+    }
+}
+
+/// A node as its coordinator reaches it.
+#[derive(Clone)]
+struct Node {
+    pool: Arc<Pool<NodeOpener>>,
+    /// The words of the recoverer's own session: a role that may end all prepared transactions.
+    info: ConnInfo,
+}
+
+/// The nodes of one coordinator's life, and the things that its transactions share.
+pub struct Cluster {
+    by: Coordinator,
+    gate: Arc<Gate>,
+    times: Times,
+    faults: Option<Arc<dyn Faults>>,
+    mailbox: Mailbox,
+    state: Mutex<State>,
+    listed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    nodes: BTreeMap<NodeId, Node>,
+    running: Running,
+    /// Nodes that were listed in this life.
+    listed: BTreeSet<NodeId>,
+    /// Records to be deleted.
+    forget: Vec<TransactionKey>,
+    in_doubt: Vec<InDoubt>,
+    is_superseded: bool,
+}
+
+impl Cluster {
+    /// A life of a coordinator. No other process has this identity and generation. Error 58030: the
+    /// system has no descriptor left.
+    pub fn new(
+        by: Coordinator,
+        times: Times,
+        faults: Option<Arc<dyn Faults>>,
+    ) -> Result<Arc<Cluster>> {
+        let (gate, mailbox) = (Gate::new(), Mailbox::new()?);
+        let (state, listed) = (Mutex::new(State::default()), Condvar::new());
+        Ok(Arc::new(Cluster { by, gate, times, faults, mailbox, state, listed }))
+    }
+
+    /// Adds a node, or changes how it is reached. `info` is for the recoverer's session, whose role may
+    /// end all prepared transactions of the database.
+    pub fn add_node(&self, node: NodeId, pool: Arc<Pool<NodeOpener>>, info: ConnInfo) {
+        self.state.lock().nodes.insert(node, Node { pool, info });
+        self.mailbox.look_now();
+    }
+
+    /// Forgets a node that has no transaction any more.
+    pub fn remove_node(&self, node: NodeId) {
+        let mut state = self.state.lock();
+        state.nodes.remove(&node);
+        state.listed.remove(&node);
+    }
+
+    /// The gate of this coordinator.
+    pub fn gate(&self) -> &Arc<Gate> {
+        &self.gate
+    }
+
+    /// The rows of the view of in-doubt transactions, as of the recoverer's last step.
+    pub fn in_doubt(&self) -> Vec<InDoubt> {
+        self.state.lock().in_doubt.clone()
+    }
+
+    /// Whether a later life of this coordinator has taken over. Then nothing can be committed here.
+    pub fn is_superseded(&self) -> bool {
+        self.state.lock().is_superseded
+    }
+
+    /// Whether no commit runs, none is in doubt, and no record waits for its deletion.
+    pub fn is_quiet(&self) -> bool {
+        let state = self.state.lock();
+        state.running.numbers.is_empty() && state.forget.is_empty() && state.in_doubt.is_empty()
+    }
+
+    /// Has all nodes listed soon, and not only at the next time.
+    pub fn look_now(&self) {
+        self.mailbox.look_now();
+    }
+
+    /// The pool of a node that was listed in this life. Errors: 42704 there is no such node, 08006 the
+    /// node was not listed by the deadline, 57P01 a later life has taken over.
+    fn listed_pool(&self, node: NodeId, deadline: Instant) -> Result<Arc<Pool<NodeOpener>>> {
+        let mut state = self.state.lock();
+        loop {
+            if state.is_superseded {
+                return Err(superseded());
+            }
+            let Some(known) = state.nodes.get(&node) else {
+                let message = format!("node {node} does not exist");
+                return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
+            };
+            if state.listed.contains(&node) {
+                return Ok(Arc::clone(&known.pool));
+            }
+            let now = Instant::now();
+            if now >= deadline {
+                let message = format!("connection to node \"{}\" failed", known.pool.name());
+                return Err(Error::new(SqlState::CONNECTION_FAILURE, message)
+                    .detail("Transactions that a crash may have left there were not listed yet."));
+            }
+            steppe_types::interrupt::check()?;
+            let until = deadline.min(now + Duration::from_millis(20));
+            let _timed_out = self.listed.wait_until(&mut state, until);
+        }
+    }
+
+    fn begin_number(&self) -> Result<u64> {
+        let mut state = self.state.lock();
+        if state.is_superseded {
+            return Err(superseded());
+        }
+        let number = state.running.next;
+        state.running.next += 1;
+        state.running.numbers.insert(number);
+        Ok(number)
+    }
+
+    fn finished(&self, number: u64) {
+        self.state.lock().running.numbers.remove(&number);
+    }
+
+    fn supersede(&self) {
+        self.state.lock().is_superseded = true;
+        self.listed.notify_all();
+    }
+
+    fn fails(&self, point: FaultPoint, node: NodeId, request: &crate::commit::Request) -> bool {
+        self.faults.as_ref().is_some_and(|faults| faults.breaks(point, node, request))
+    }
+}
+
+/// 57P01: a later life of the coordinator is registered on a node.
+#[cold]
+fn superseded() -> Error {
+    let message = "another coordinator has taken over the transactions of this one";
+    Error::new(SqlState::ADMIN_SHUTDOWN, message)
+}

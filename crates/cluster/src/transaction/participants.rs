@@ -1,0 +1,365 @@
+//! The sessions of one transaction on its nodes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use steppe_types::Result;
+
+use super::Cluster;
+use super::committing::Committing;
+use super::exchange::{Ended, Exchange};
+use super::session::{Effect, NodeSession};
+use crate::commit::{Outcome, Participant, Reply, Wrote};
+use crate::connection::Step;
+use crate::gate::{Entry, Passage, Snapshots};
+use crate::pool::replay::Settings;
+use crate::wait::{self, Heed, Watched};
+use crate::{NodeId, NodeSet};
+
+/// How long a node may take to end a statement that was cancelled.
+const SETTLE_TIME: Duration = Duration::from_secs(2);
+
+/// The isolation level of a transaction over nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// Each statement sees what was committed before it.
+    ReadCommitted,
+    /// The transaction sees what was committed before its first statement.
+    RepeatableRead,
+}
+
+/// The characteristics of a transaction.
+#[derive(Clone, Copy, Debug)]
+pub struct Mode {
+    /// Its isolation level.
+    pub isolation: Isolation,
+    /// It writes nothing.
+    pub read_only: bool,
+    /// DEFERRABLE.
+    pub deferrable: bool,
+}
+
+impl Mode {
+    fn begin(self) -> &'static str {
+        use Isolation::{ReadCommitted, RepeatableRead};
+        match (self.isolation, self.read_only, self.deferrable) {
+            (ReadCommitted, false, false) => "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE",
+            (ReadCommitted, true, false) => "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY",
+            (ReadCommitted, false, true) => {
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE DEFERRABLE"
+            }
+            (ReadCommitted, true, true) => {
+                "BEGIN ISOLATION LEVEL READ COMMITTED READ ONLY DEFERRABLE"
+            }
+            (RepeatableRead, false, false) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE",
+            (RepeatableRead, true, false) => "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY",
+            (RepeatableRead, false, true) => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ WRITE DEFERRABLE"
+            }
+            (RepeatableRead, true, true) => {
+                "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY DEFERRABLE"
+            }
+        }
+    }
+}
+
+/// The sessions of one transaction. Dropped, it is rolled back: the pools close the connections
+/// without waiting.
+pub struct Participants {
+    cluster: Arc<Cluster>,
+    user: String,
+    database: String,
+    settings: Settings,
+    mode: Mode,
+    sessions: BTreeMap<NodeId, NodeSession>,
+    /// SAVEPOINT statements, the outermost first.
+    savepoints: Vec<String>,
+    snapshots: Option<Snapshots>,
+}
+
+impl Participants {
+    /// A transaction without nodes. User, database and settings are those of its client's session.
+    pub fn new(
+        cluster: &Arc<Cluster>,
+        user: &str,
+        database: &str,
+        settings: Settings,
+        mode: Mode,
+    ) -> Participants {
+        Participants {
+            cluster: Arc::clone(cluster),
+            user: user.to_owned(),
+            database: database.to_owned(),
+            settings,
+            mode,
+            sessions: BTreeMap::new(),
+            savepoints: Vec::new(),
+            snapshots: None,
+        }
+    }
+
+    /// The session on a node, for a statement with this effect. The first use gets a connection and
+    /// puts BEGIN in front. In REPEATABLE READ a node that joins others takes its snapshot here, in one
+    /// round trip. Errors: those of the pool; 55P03 at the deadline of the gate; 40001 the node's
+    /// snapshot would not fit to the others.
+    pub fn session(
+        &mut self,
+        node: NodeId,
+        effect: Effect,
+        deadline: Instant,
+    ) -> Result<&mut NodeSession> {
+        self.take_snapshots(&[node], deadline)?;
+        let session = self.open(node, deadline)?;
+        session.expect(effect);
+        Ok(session)
+    }
+
+    fn open(&mut self, node: NodeId, deadline: Instant) -> Result<&mut NodeSession> {
+        if !self.sessions.contains_key(&node) {
+            let pool = self.cluster.listed_pool(node, deadline)?;
+            let key = pool.opener().key(&self.user, &self.database);
+            let mut lease = pool.connect_in_place(key, deadline)?;
+            lease.bring_to(&self.settings, deadline)?;
+            let begin = std::iter::once(self.mode.begin());
+            let begin = begin.chain(self.savepoints.iter().map(String::as_str));
+            let session = NodeSession::begin(node, lease, begin)?;
+            self.sessions.insert(node, session);
+        }
+        let missing = || steppe_types::Error::internal("a session of a node is missing");
+        self.sessions.get_mut(&node).ok_or_else(missing)
+    }
+
+    /// Whether the transaction has written on the node, as far as it is known.
+    pub fn has_written(&self, node: NodeId) -> Wrote {
+        self.sessions.get(&node).map_or(Wrote::No, NodeSession::wrote)
+    }
+
+    /// Runs one statement without parameters on a node, and collects its answer.
+    pub fn execute_in_place(
+        &mut self,
+        node: NodeId,
+        effect: Effect,
+        text: &str,
+        deadline: Instant,
+    ) -> Result<Vec<Reply>> {
+        let session = self.session(node, effect, deadline)?;
+        session.bind(text)?;
+        session.execute();
+        let mut answers = self.run(&[node], deadline, NodeSession::advance)?;
+        answers.pop().unwrap_or_else(|| Ok(Vec::new()))
+    }
+
+    /// Runs a plain SELECT on several nodes, whose snapshots are taken in one passage of the gate:
+    /// no commit over several nodes is seen half.
+    pub fn read_in_place(
+        &mut self,
+        nodes: &[NodeId],
+        text: &str,
+        deadline: Instant,
+    ) -> Result<Vec<Vec<Reply>>> {
+        self.take_snapshots(nodes, deadline)?;
+        for node in nodes {
+            self.open(*node, deadline)?.expect(Effect::Read);
+        }
+        let passage = match self.mode.isolation {
+            Isolation::ReadCommitted => self.pass(nodes.iter().copied().collect(), deadline)?,
+            Isolation::RepeatableRead => None,
+        };
+        for session in self.of(nodes) {
+            session.bind(text)?;
+            session.flush_request();
+        }
+        let bound = self.run(nodes, deadline, NodeSession::advance_to_bind)?;
+        drop(passage);
+        self.of(nodes).for_each(NodeSession::execute);
+        let answers = self.run(nodes, deadline, NodeSession::advance)?;
+        bound.into_iter().collect::<Result<()>>()?;
+        answers.into_iter().collect()
+    }
+
+    /// The first snapshots of a REPEATABLE READ transaction on these nodes. A single one is taken by its
+    /// first statement.
+    fn take_snapshots(&mut self, nodes: &[NodeId], deadline: Instant) -> Result<()> {
+        if self.mode.isolation != Isolation::RepeatableRead {
+            return Ok(());
+        }
+        let is_new = |node: &NodeId| !self.sessions.contains_key(node);
+        let new: Vec<NodeId> = nodes.iter().copied().filter(is_new).collect();
+        if new.is_empty() {
+            return Ok(());
+        }
+        for node in &new {
+            self.open(*node, deadline)?;
+        }
+        let all: NodeSet = self.sessions.keys().copied().collect();
+        let passage = self.pass(all.clone(), deadline)?;
+        match &mut self.snapshots {
+            None => self.snapshots = Some(self.cluster.gate.snapshots(all.clone())),
+            Some(snapshots) => {
+                for node in &new {
+                    snapshots.join(*node)?;
+                }
+            }
+        }
+        if all.len() > 1 {
+            for session in self.of(&new) {
+                session.bind("SELECT 1")?;
+                session.execute();
+            }
+            let answers = self.run(&new, deadline, NodeSession::advance)?;
+            answers.into_iter().collect::<Result<Vec<_>>>()?;
+        }
+        drop(passage);
+        Ok(())
+    }
+
+    fn pass(&self, nodes: NodeSet, deadline: Instant) -> Result<Option<Passage>> {
+        if nodes.len() < 2 {
+            return Ok(None);
+        }
+        match self.cluster.gate.enter_read(nodes) {
+            Entry::Passed(passage) => Ok(Some(passage)),
+            Entry::Waits(wait) => wait.wait_in_place(Some(deadline)).map(Some),
+        }
+    }
+
+    fn of(&mut self, nodes: &[NodeId]) -> impl Iterator<Item = &mut NodeSession> {
+        self.sessions.values_mut().filter(|session| nodes.contains(&session.node()))
+    }
+
+    /// Waits until `advance` is done on each of the nodes. The answers are in the order of the nodes'
+    /// identities. If a connection breaks or the statement is to end, what still runs is cancelled.
+    fn run<T>(
+        &mut self,
+        nodes: &[NodeId],
+        deadline: Instant,
+        advance: impl Fn(&mut NodeSession, &mut Exchange) -> Result<Step<Result<T>>>,
+    ) -> Result<Vec<Result<T>>> {
+        let mut sessions: Vec<_> = self.of(nodes).collect();
+        let mut exchanges: Vec<Exchange> = sessions.iter().map(|_| Exchange::default()).collect();
+        let mut answers: Vec<Option<Result<T>>> = sessions.iter().map(|_| None).collect();
+        let waited = loop {
+            let mut interests = Vec::new();
+            let mut failed = None;
+            for (i, session) in sessions.iter_mut().enumerate() {
+                if answers[i].is_some() {
+                    continue;
+                }
+                match advance(session, &mut exchanges[i]) {
+                    Ok(Step::Ready(answer)) => {
+                        answers[i] = Some(answer.map_err(|error| session.named(error)));
+                    }
+                    Ok(Step::Waits(interest)) => interests.push((i, interest)),
+                    Err(error) => failed = Some(session.named(error)),
+                }
+            }
+            if let Some(error) = failed {
+                break Err(error);
+            }
+            if interests.is_empty() {
+                break Ok(());
+            }
+            let mut watched = Vec::new();
+            for (i, session) in sessions.iter_mut().enumerate() {
+                if let Some((_, interest)) = interests.iter().find(|(at, _)| *at == i) {
+                    watched.push(Watched::new(session.connection().descriptor(), *interest));
+                }
+            }
+            match wait::any(&mut watched, Some(deadline), Heed::Statement) {
+                Ok(true) => {}
+                Ok(false) => {
+                    break Err(steppe_types::Error::new(
+                        steppe_types::SqlState::CONNECTION_FAILURE,
+                        "a node has not answered in time",
+                    ));
+                }
+                Err(interrupt) => break Err(interrupt),
+            }
+        };
+        if let Err(error) = waited {
+            for (session, answer) in sessions.iter_mut().zip(&answers) {
+                if answer.is_none() && !session.connection().is_broken() {
+                    session.connection().settle_in_place(SETTLE_TIME);
+                }
+            }
+            return Err(error);
+        }
+        Ok(answers.into_iter().flatten().collect())
+    }
+
+    // ----- savepoints -----
+
+    /// Makes a savepoint on all nodes. A node that joins later gets it, too.
+    pub fn savepoint(&mut self, name: &str, deadline: Instant) -> Result<()> {
+        let text = format!("SAVEPOINT {}", quoted(name));
+        self.everywhere(&text, deadline)?;
+        self.savepoints.push(text);
+        Ok(())
+    }
+
+    /// Rolls all nodes back to a savepoint, which stays.
+    pub fn rollback_to(&mut self, name: &str, deadline: Instant) -> Result<()> {
+        self.everywhere(&format!("ROLLBACK TO SAVEPOINT {}", quoted(name)), deadline)?;
+        if let Some(at) = self.place_of(name) {
+            self.savepoints.truncate(at + 1);
+        }
+        Ok(())
+    }
+
+    /// Releases a savepoint on all nodes, and those inside of it.
+    pub fn release(&mut self, name: &str, deadline: Instant) -> Result<()> {
+        self.everywhere(&format!("RELEASE SAVEPOINT {}", quoted(name)), deadline)?;
+        if let Some(at) = self.place_of(name) {
+            self.savepoints.truncate(at);
+        }
+        Ok(())
+    }
+
+    fn place_of(&self, name: &str) -> Option<usize> {
+        let text = format!("SAVEPOINT {}", quoted(name));
+        self.savepoints.iter().rposition(|savepoint| *savepoint == text)
+    }
+
+    /// Runs a statement on all nodes at once.
+    fn everywhere(&mut self, text: &str, deadline: Instant) -> Result<()> {
+        let nodes: Vec<NodeId> = self.sessions.keys().copied().collect();
+        for session in self.sessions.values_mut() {
+            session.bind(text)?;
+            session.execute();
+        }
+        let answers: Vec<Ended> = self.run(&nodes, deadline, NodeSession::advance)?;
+        answers.into_iter().collect::<Result<Vec<_>>>().map(drop)
+    }
+
+    // ----- the end -----
+
+    /// Commits on all nodes or on none. It waits in place, for the patience of [`super::Times`] and no
+    /// interrupt.
+    pub fn commit_in_place(self) -> Outcome {
+        let Participants { cluster, sessions, snapshots, .. } = self;
+        drop(snapshots);
+        let participant = |session: &NodeSession| Participant {
+            node: session.node(),
+            wrote: session.wrote(),
+            number: None,
+        };
+        let participants: Vec<Participant> = sessions.values().map(participant).collect();
+        match Committing::new(cluster, &participants, sessions) {
+            Ok(committing) => committing.run(),
+            Err(error) => Outcome::RolledBack(error),
+        }
+    }
+
+    /// Rolls back on all nodes. A node that does not answer by the deadline rolls back when its connection
+    /// is closed.
+    pub fn rollback_in_place(mut self, deadline: Instant) {
+        self.sessions.retain(|_, session| session.is_ready());
+        // A failure closes the connection, which rolls back, too.
+        let _ = self.everywhere("ROLLBACK", deadline);
+    }
+}
+
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
+}

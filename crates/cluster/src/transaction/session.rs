@@ -1,0 +1,240 @@
+//! The session of one transaction on one node.
+//!
+//! BEGIN, and the savepoints that the transaction is in, are appended in front of the first statement
+//! without a Sync: one round trip for all. If BEGIN failed, the node would skip the statement, so
+//! that it never runs outside of the transaction.
+
+use steppe_types::{Error, Result};
+use steppe_wire::client::send;
+
+use super::exchange::{Ended, Exchange};
+use super::{Cluster, FaultPoint};
+use crate::commit::{Answer, Request, Wrote};
+use crate::connection::{Connection, Message, Step};
+use crate::pool::{Lease, NodeConnection, NodeOpener, connection_failure};
+use crate::{Interest, NodeId};
+
+/// The effect that a statement may have on a node, as its planner knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effect {
+    /// It reads, and calls no function that may write. It locks no rows.
+    Read,
+    /// It changes rows of ordinary tables of the node: its command tag tells whether it has.
+    Rows,
+    /// Anything else.
+    Any,
+}
+
+/// A session of a transaction on a node.
+pub struct NodeSession {
+    node: NodeId,
+    lease: Lease<NodeOpener>,
+    /// Messages that answer BEGIN and savepoints, and are not the caller's.
+    prefix: usize,
+    effect: Effect,
+    wrote: Wrote,
+    request: Option<(Request, Exchange)>,
+}
+
+impl NodeSession {
+    /// Appends `begin`: statements that begin the transaction.
+    pub(super) fn begin<'s>(
+        node: NodeId,
+        mut lease: Lease<NodeOpener>,
+        begin: impl Iterator<Item = &'s str>,
+    ) -> Result<NodeSession> {
+        let mut prefix = 0;
+        // A user's text may leave something in the session.
+        lease.touch();
+        for text in begin {
+            append(&mut lease, text)?;
+            prefix += 2;
+        }
+        let (effect, wrote, request) = (Effect::Read, Wrote::No, None);
+        Ok(NodeSession { node, lease, prefix, effect, wrote, request })
+    }
+
+    /// The node.
+    pub fn node(&self) -> NodeId {
+        self.node
+    }
+
+    /// The connection, to append requests and to flush. Its messages are received by
+    /// [`Self::receive`].
+    pub fn connection(&mut self) -> &mut NodeConnection {
+        &mut self.lease
+    }
+
+    /// Whether the transaction has written here, as far as it is known.
+    pub fn wrote(&self) -> Wrote {
+        self.wrote
+    }
+
+    /// Notes the effect that the next statement may have.
+    pub(super) fn expect(&mut self, effect: Effect) {
+        self.effect = effect;
+        if effect != Effect::Read && self.wrote == Wrote::No {
+            self.wrote = Wrote::Maybe;
+        }
+    }
+
+    /// The next message of the caller's statements.
+    pub fn receive(&mut self) -> Result<Step<Message<'_>>> {
+        if let Step::Waits(interest) = self.skip_prefix()? {
+            return Ok(Step::Waits(interest));
+        }
+        let step = self.lease.receive()?;
+        if let Step::Ready(message) = &step
+            && message.tag() == b'C'
+            && self.effect == Effect::Rows
+            && has_rows(message.body())
+        {
+            self.wrote = Wrote::Yes;
+        }
+        Ok(step)
+    }
+
+    /// Receives the answers of the statements that have begun the transaction.
+    fn skip_prefix(&mut self) -> Result<Step<()>> {
+        while self.prefix > 0 {
+            let flushed = self.lease.flush()?;
+            let step = self.lease.receive()?;
+            let message = match step {
+                Step::Ready(message) => message,
+                Step::Waits(_) if flushed != Step::Ready(()) => {
+                    return Ok(Step::Waits(Interest::Both));
+                }
+                Step::Waits(interest) => return Ok(Step::Waits(interest)),
+            };
+            match message.tag() {
+                b'2' | b'C' => self.prefix -= 1,
+                b'N' => {}
+                b'E' => {
+                    let error = match message.decode()? {
+                        steppe_wire::client::receive::BackendMessage::ErrorResponse(error) => error,
+                        _ => Error::internal("an error is none"),
+                    };
+                    self.lease.violated(error.clone());
+                    return Err(error);
+                }
+                _ => {
+                    let error = Error::internal("a node has not answered BEGIN");
+                    return Err(self.lease.violated(error));
+                }
+            }
+        }
+        Ok(Step::Ready(()))
+    }
+
+    /// Appends one statement without parameters up to its Bind.
+    pub(super) fn bind(&mut self, text: &str) -> Result<()> {
+        self.lease.parse_unnamed(text, &[])?;
+        send::bind(self.lease.out(), "", "", &[], [], &[])
+    }
+
+    /// Appends the execution of what was bound, and Sync.
+    pub(super) fn execute(&mut self) {
+        send::execute(self.lease.out(), "", 0);
+        self.lease.sync();
+    }
+
+    pub(super) fn flush_request(&mut self) {
+        send::flush(self.lease.out());
+    }
+
+    pub(super) fn advance(&mut self, exchange: &mut Exchange) -> Result<Step<Ended>> {
+        let step = match self.skip_prefix()? {
+            Step::Ready(()) => exchange.advance(&mut self.lease)?,
+            Step::Waits(interest) => return Ok(Step::Waits(interest)),
+        };
+        if let Step::Ready(Ok(replies)) = &step
+            && self.effect == Effect::Rows
+            && replies.iter().any(|reply| has_rows(reply.tag.as_bytes()))
+        {
+            self.wrote = Wrote::Yes;
+        }
+        Ok(step)
+    }
+
+    pub(super) fn advance_to_bind(&mut self, exchange: &mut Exchange) -> Result<Step<Result<()>>> {
+        match self.skip_prefix()? {
+            Step::Ready(()) => exchange.advance_to_bind(&mut self.lease, 1),
+            Step::Waits(interest) => Ok(Step::Waits(interest)),
+        }
+    }
+
+    /// The error of an operation, with the node's name.
+    pub(super) fn named(&self, error: Error) -> Error {
+        let name = self.lease.pool().name();
+        match self.lease.is_broken() {
+            true => connection_failure(name, self.lease.of_node(error)),
+            false => error.within(format!("remote node \"{name}\"")),
+        }
+    }
+
+    // ----- the commit -----
+
+    /// Whether a request of the protocol can be sent: all statements were answered.
+    pub(super) fn is_ready(&self) -> bool {
+        !self.lease.is_broken() && self.lease.cycles() == 0 && self.request.is_none()
+    }
+
+    pub(super) fn awaits(&self) -> bool {
+        self.request.is_some()
+    }
+
+    /// Sends a request of the protocol. False: the connection is lost.
+    pub(super) fn send(&mut self, cluster: &Cluster, request: Request) -> bool {
+        if !self.is_ready() || cluster.fails(FaultPoint::BeforeSend, self.node, &request) {
+            return false;
+        }
+        if self.lease.query(&request.sql()).is_err() || self.lease.flush().is_err() {
+            return false;
+        }
+        let fails = cluster.fails(FaultPoint::AfterSend, self.node, &request);
+        self.request = Some((request, Exchange::default()));
+        !fails
+    }
+
+    /// Goes on with the request. An answer of [`Answer::Lost`]: the session must be dropped.
+    pub(super) fn answer(&mut self, cluster: &Cluster) -> Step<Answer> {
+        let Some((request, mut exchange)) = self.request.take() else {
+            return Step::Ready(Answer::Lost);
+        };
+        let step = match self.skip_prefix() {
+            Ok(Step::Ready(())) => exchange.advance(&mut self.lease),
+            Ok(Step::Waits(interest)) => Ok(Step::Waits(interest)),
+            Err(error) => Err(error),
+        };
+        match step {
+            Ok(Step::Waits(interest)) => {
+                self.request = Some((request, exchange));
+                Step::Waits(interest)
+            }
+            Ok(Step::Ready(_)) if cluster.fails(FaultPoint::BeforeRead, self.node, &request) => {
+                Step::Ready(Answer::Lost)
+            }
+            Ok(Step::Ready(Ok(replies))) => Step::Ready(request.answered(&replies)),
+            Ok(Step::Ready(Err(error))) => Step::Ready(request.failed(error)),
+            Err(_) => Step::Ready(Answer::Lost),
+        }
+    }
+}
+
+/// Appends a statement without answers of its own for the caller.
+fn append(connection: &mut Connection, text: &str) -> Result<()> {
+    let name = connection.prepare(text, &[])?;
+    send::bind(connection.out(), "", &name, &[], [], &[])?;
+    send::execute(connection.out(), "", 0);
+    Ok(())
+}
+
+/// Whether a command tag says that rows were changed.
+fn has_rows(tag: &[u8]) -> bool {
+    let tag = tag.strip_suffix(b"\0").unwrap_or(tag);
+    let mut words = tag.split(|byte| *byte == b' ');
+    let changes = words
+        .next()
+        .is_some_and(|word| matches!(word, b"INSERT" | b"UPDATE" | b"DELETE" | b"MERGE"));
+    changes && words.next_back().is_some_and(|count| count.iter().any(|digit| *digit != b'0'))
+}
