@@ -13,6 +13,7 @@
 //! reads its own private version, which is merged and published at commit.
 
 pub mod builtin;
+pub mod distribution;
 pub mod extended_statistics;
 pub mod extension;
 pub mod foreign_key;
@@ -40,6 +41,7 @@ mod type_names;
 mod type_places;
 pub mod type_spelling;
 
+pub use distribution::{Distribution, DistributionMethod};
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };

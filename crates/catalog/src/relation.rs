@@ -10,6 +10,7 @@
 //! equal its parent's ([`Relation::compact`]).
 
 use crate::builtin;
+use crate::distribution::Distribution;
 use crate::extended_statistics::ExtendedStatistics;
 use crate::extension::KeptByExtension;
 use crate::foreign_key::{ForeignKey, KeyTriggers};
@@ -119,6 +120,9 @@ pub struct Relation {
     /// The effect of a commit on a temporary table.
     #[serde(default, skip_serializing_if = "is_default")]
     pub on_commit: OnCommit,
+    /// DISTRIBUTE BY: the nodes that have its rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub distribution: Option<Arc<Distribution>>,
 }
 
 /// ON COMMIT of a temporary table.
@@ -487,6 +491,7 @@ impl Relation {
             options: Shared::default(),
             comment: None,
             on_commit: OnCommit::default(),
+            distribution: None,
         }
     }
 

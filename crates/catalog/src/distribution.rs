@@ -1,0 +1,133 @@
+//! The distribution of a table's rows over data nodes (pgxc_class of Postgres-XL, locator.c).
+//!
+//! A distributed table has a table of the same schema and name on each of its nodes, and no rows on
+//! the coordinator. One function says where a row is ([`Distribution::place`]): INSERT, routing
+//! and COPY all ask it, so that a row is found where it was put.
+
+use crate::relation::Relation;
+use serde::{Deserialize, Serialize};
+use steppe_types::hashfuncs::partition_hash;
+use steppe_types::{Datum, Error, Oid, Result};
+
+/// How the node of a row is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum DistributionMethod {
+    /// By the hash of the key.
+    Hash,
+    /// By the remainder of the key, an integer, on division by the number of nodes.
+    Modulo,
+    /// Each row on the next node: its place tells nothing about it.
+    RoundRobin,
+    /// Each row on every node.
+    Replicated,
+}
+
+/// Where the rows of a table are.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Distribution {
+    /// The method.
+    pub method: DistributionMethod,
+    /// The attribute number of the key; 0 if the method has none.
+    pub key: i16,
+    /// The OIDs of the nodes. Their order is part of the method.
+    pub nodes: Box<[Oid]>,
+}
+
+impl Distribution {
+    /// The attribute number of the key, if the method has one.
+    pub fn key(&self) -> Option<i16> {
+        (self.key != 0).then_some(self.key)
+    }
+
+    /// Whether every node has all rows.
+    pub fn is_replicated(&self) -> bool {
+        self.method == DistributionMethod::Replicated
+    }
+
+    /// The node (an index of `nodes`) that has the rows with a value of the key, whose type is
+    /// `type_oid`. `None`: the method has no key. NULL is on the first node. Error XX000: the type
+    /// is not one that the method takes.
+    pub fn place(&self, type_oid: Oid, value: &Datum) -> Result<Option<usize>> {
+        let count = self.nodes.len() as u64;
+        if count == 0 {
+            return Err(Error::internal("a distributed table has no node"));
+        }
+        let number = match (self.method, value) {
+            (DistributionMethod::RoundRobin | DistributionMethod::Replicated, _) => {
+                return Ok(None);
+            }
+            (_, Datum::Null) => 0,
+            (DistributionMethod::Hash, value) => partition_hash([(type_oid, value)])? % count,
+            (DistributionMethod::Modulo, Datum::Int2(value)) => modulo(i64::from(*value), count),
+            (DistributionMethod::Modulo, Datum::Int4(value)) => modulo(i64::from(*value), count),
+            (DistributionMethod::Modulo, Datum::Int8(value)) => modulo(*value, count),
+            (DistributionMethod::Modulo, _) => {
+                return Err(Error::internal("MODULO of a value that is no integer"));
+            }
+        };
+        Ok(Some(usize::try_from(number).unwrap_or(0)))
+    }
+
+    /// Whether rows with equal keys of both tables are on the same node, given keys of the types
+    /// `types`. Equal values of different types may have different hashes.
+    pub fn is_colocated_with(&self, other: &Distribution, types: (Oid, Oid)) -> bool {
+        self.key().is_some()
+            && self.method == other.method
+            && self.nodes == other.nodes
+            && (types.0 == types.1 || self.method == DistributionMethod::Modulo)
+    }
+}
+
+/// The remainder, which is not negative.
+fn modulo(value: i64, count: u64) -> u64 {
+    i64::try_from(count).map_or(0, |count| value.rem_euclid(count).unsigned_abs())
+}
+
+impl Relation {
+    /// Whether its rows are on data nodes.
+    pub fn is_distributed(&self) -> bool {
+        self.distribution.is_some()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use steppe_types::oid;
+
+    fn over(method: DistributionMethod, nodes: usize) -> Distribution {
+        Distribution { method, key: 1, nodes: (1..=nodes as Oid).collect() }
+    }
+
+    #[test]
+    fn a_key_has_one_place() {
+        let hash = over(DistributionMethod::Hash, 3);
+        let mut seen = [0; 3];
+        for i in 0..3000 {
+            let place = hash.place(oid::INT4, &Datum::Int4(i)).unwrap().unwrap();
+            // int8 folds, so that the hash of an equal value is the same.
+            let wide = hash.place(oid::INT8, &Datum::Int8(i.into())).unwrap().unwrap();
+            assert_eq!(place, wide);
+            seen[place] += 1;
+        }
+        assert!(seen.iter().all(|count| (800..1200).contains(count)), "{seen:?}");
+        assert_eq!(hash.place(oid::INT4, &Datum::Null).unwrap(), Some(0));
+    }
+
+    #[test]
+    fn the_remainder_of_a_negative_key_is_a_place() {
+        let modulo = over(DistributionMethod::Modulo, 3);
+        let places: Vec<_> =
+            (-4..4).map(|i| modulo.place(oid::INT4, &Datum::Int4(i)).unwrap().unwrap()).collect();
+        assert_eq!(places, [2, 0, 1, 2, 0, 1, 2, 0]);
+        assert_eq!(modulo.place(oid::INT8, &Datum::Int8(i64::MIN)).unwrap(), Some(1));
+        assert!(modulo.place(oid::TEXT, &Datum::Bool(true)).is_err());
+    }
+
+    #[test]
+    fn a_table_without_a_key_has_no_place_for_a_value() {
+        let all = over(DistributionMethod::Replicated, 2);
+        assert_eq!(all.place(oid::INT4, &Datum::Int4(7)).unwrap(), None);
+        assert!(all.is_replicated());
+    }
+}
