@@ -21,17 +21,17 @@ const TO_BARE: f64 = 0.75;
 const TO_PLAIN: f64 = 0.95;
 
 /// A kind of statement: the statement itself, and the name of the function that has it.
-struct Family {
-    word: &'static str,
+pub(super) struct Family {
+    pub(super) word: &'static str,
     /// The statement that a client sends itself.
-    bare: &'static str,
+    pub(super) bare: &'static str,
     /// The function's call, without its last argument: the option.
-    call: &'static str,
+    pub(super) call: &'static str,
     /// The options, and whether each is measured over leaves, too.
-    options: &'static [(u32, bool)],
+    pub(super) options: &'static [(u32, bool)],
 }
 
-const FAMILIES: [Family; 7] = [
+pub(super) const FAMILIES: [Family; 7] = [
     Family {
         word: "update",
         bare: "UPDATE accounts SET abalance = abalance + :delta WHERE aid = :aid",
@@ -195,7 +195,7 @@ fn tables(leaves: u32, is_emptied: bool) -> Data {
 }
 
 /// The functions as published, but for the names of the tables and the options of Postgres-XL.
-const FUNCTIONS: &str = "\
+pub(super) const FUNCTIONS: &str = "\
 CREATE FUNCTION func_update(p_aid integer, p_abalance integer, opt integer) RETURNS void AS $$
 BEGIN
     IF opt = 1 THEN

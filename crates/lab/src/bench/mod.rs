@@ -10,7 +10,7 @@
 //!     on each server: compare what it holds with what it was told
 //!   queries.rs (tpch.rs, joins.rs): each query of a suite on two servers in turn
 //!   points_beside.rs: a point SELECT alone and beside two queries
-//!   scale.rs, drops.rs, foreign_keys.rs: what is measured once, on servers of its own
+//!   scale.rs, drops.rs, foreign_keys.rs, cluster.rs: what is measured once, on servers of its own
 //!   report.rs: medians, ratios, verdicts, noise
 //! ```
 //!
@@ -30,6 +30,7 @@
 mod beside;
 mod client;
 mod cliffs;
+mod cluster;
 mod copy;
 mod drops;
 mod figure;
@@ -153,6 +154,9 @@ pub fn run(options: &Options) -> Result<String> {
     }
     if options.foreign_keys() {
         figures.extend(foreign_keys::measure(options, scratch.path(), &mut notes)?);
+    }
+    if options.cluster() {
+        figures.extend(cluster::measure(options, scratch.path(), &mut notes)?);
     }
     let report = Report {
         options,

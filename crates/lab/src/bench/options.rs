@@ -11,7 +11,8 @@ use super::scale::{self, Scale};
 use super::server::Kind;
 use super::workload::{self, Section, Workload};
 use super::{
-    cliffs, drops, foreign_keys, functions, inserts, partitions, planning, sysbench, triggers,
+    cliffs, cluster, drops, foreign_keys, functions, inserts, partitions, planning, sysbench,
+    triggers,
 };
 
 /// The output of `bench --help`, before the list of workloads.
@@ -136,7 +137,8 @@ impl Options {
         let nothing_else = options.scales().is_empty()
             && options.suites().is_empty()
             && !options.drops()
-            && !options.foreign_keys();
+            && !options.foreign_keys()
+            && !options.cluster();
         if options.workloads().is_empty() && nothing_else {
             return Err(format!("no workload's name begins with {}", options.only.join(" or ")));
         }
@@ -254,6 +256,11 @@ impl Options {
         self.names(foreign_keys::NAME)
     }
 
+    /// Whether a coordinator over nodes is to be measured.
+    pub(super) fn cluster(&self) -> bool {
+        self.names(cluster::NAME)
+    }
+
     /// The connections that a server must accept: PostgreSQL's default, or more for idle
     /// connections.
     pub(super) fn connections(&self) -> u32 {
@@ -310,6 +317,7 @@ fn help() -> String {
     }
     help.push_str(&format!("  {:<32} {}\n", drops::NAME, drops::TITLE));
     help.push_str(&format!("  {:<32} {}\n", foreign_keys::NAME, foreign_keys::TITLE));
+    help.push_str(&format!("  {:<32} {}\n", cluster::NAME, cluster::TITLE));
     for suite in Suite::ALL {
         help.push_str(&format!("  {:<32} {}\n", suite.name(), suite.title()));
     }

@@ -59,11 +59,23 @@ const SETTLE_LIMIT: Duration = Duration::from_secs(5);
 impl Server {
     pub(super) fn start(kind: Kind, options: &Options, scratch: &Path) -> Result<Server> {
         let port = free_port()?;
-        let (label, launch) = match kind {
-            Kind::PostgreSql => start_postgresql(options, scratch, port)?,
+        let launched = match kind {
+            Kind::PostgreSql => start_postgresql(options, scratch, port, &[])?,
             Kind::Steppe => start_steppe(options, scratch, port)?,
             Kind::Noop => start_noop(options, scratch, port)?,
         };
+        Server::launched(kind, port, launched)
+    }
+
+    /// PostgreSQL as a data node.
+    pub(super) fn start_node(options: &Options, scratch: &Path) -> Result<Server> {
+        let port = free_port()?;
+        let settings = ["max_prepared_transactions=100"];
+        let launched = start_postgresql(options, scratch, port, &settings)?;
+        Server::launched(Kind::PostgreSql, port, launched)
+    }
+
+    fn launched(kind: Kind, port: u16, (label, launch): (String, Launch)) -> Result<Server> {
         let daemon = Daemon::start(&launch)?;
         let mut server = Server { kind, label, port, launch, daemon };
         server.await_ready()?;
@@ -129,7 +141,12 @@ fn free_port() -> Result<u16> {
 
 /// PostgreSQL with its defaults but for the size of its pool; the two settings that a
 /// fair comparison needs are spelled out although they are defaults.
-fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(String, Launch)> {
+fn start_postgresql(
+    options: &Options,
+    scratch: &Path,
+    port: u16,
+    more: &[&str],
+) -> Result<(String, Launch)> {
     let home = scratch.join("postgresql");
     // PostgreSQL refuses to run as root; then another user must own its data.
     let user = if is_root() { Some(postgresql_user()?) } else { None };
@@ -160,7 +177,10 @@ fn start_postgresql(options: &Options, scratch: &Path, port: u16) -> Result<(Str
         "fsync=on",
         "synchronous_commit=on",
         &format!("shared_buffers={}", options.shared_buffers),
-    ] {
+    ]
+    .into_iter()
+    .chain(more.iter().copied())
+    {
         arguments.extend(["-c".to_owned(), setting.to_owned()]);
     }
     // INT is PostgreSQL's fast shutdown: it does not wait for sessions to end.
