@@ -1,7 +1,7 @@
 -- Indexes and constraints of the system catalogs.
 -- PostgreSQL 15 differs: it has no constraints for NOT NULL
 SELECT indexrelid::regclass, indrelid::regclass, indisunique, indisprimary, indkey, indcollation, indclass, indoption FROM pg_index WHERE indexrelid < 16384 AND indrelid NOT IN (SELECT oid FROM pg_class WHERE relkind = 't') ORDER BY indexrelid;
-SELECT conname, contype, conrelid::regclass, conindid::regclass, conkey, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid BETWEEN 1 AND 16383 AND conrelid::regclass::text !~ '^pgxc_' ORDER BY oid;
+SELECT conname, contype, conrelid::regclass, conindid::regclass, conkey, pg_get_constraintdef(oid) FROM pg_constraint WHERE conrelid > 0 AND conrelid < 16384 AND conrelid::regclass::text !~ '^pgxc_' ORDER BY oid;
 SELECT relname, relkind, relnatts, relam FROM pg_class WHERE relkind = 'i' AND oid < 16384 AND relname !~ '^pg_toast' ORDER BY oid;
 SELECT attname, atttypid::regtype, attcollation FROM pg_attribute WHERE attrelid = 'pg_class_relname_nsp_index'::regclass ORDER BY attnum;
 DROP INDEX pg_class_oid_index;
