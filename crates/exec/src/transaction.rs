@@ -14,6 +14,7 @@
 use crate::change::EventQueue;
 use crate::deferred::{Deferred, DeferredMark, DueEvents};
 use steppe_catalog::{Catalog, CatalogChanges};
+use steppe_cluster::transaction::Participants;
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
 use steppe_types::{Oid, Result};
@@ -47,6 +48,8 @@ struct Owned {
     /// The events to which the running statement adds its own, for its caller to run; the outer
     /// `None` if it runs them itself.
     left: Option<Left>,
+    /// Its sessions on the nodes of a cluster.
+    participants: Option<Participants>,
 }
 
 /// Events that a statement leaves to its caller.
@@ -122,7 +125,23 @@ impl Transaction {
     /// Whether it has no state but the engine's.
     pub(crate) fn is_plain(&self) -> bool {
         let changes_nothing = self.changes().is_none_or(CatalogChanges::is_empty);
-        changes_nothing && self.rare.deferred().is_none()
+        changes_nothing && self.rare.deferred().is_none() && self.participants_if_any().is_none()
+    }
+
+    /// The transaction's sessions on nodes. The first use makes them, without a message to a node.
+    /// Errors: 0A000 for a session or a transaction that can have none.
+    pub fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {
+        self.rare.participants(session)
+    }
+
+    /// The transaction's sessions on nodes, if a statement has asked for them.
+    pub fn participants_if_any(&self) -> Option<&Participants> {
+        self.rare.0.as_ref()?.participants.as_ref()
+    }
+
+    /// Takes its sessions on nodes, which its end must end, too.
+    pub fn take_participants(&mut self) -> Option<Participants> {
+        self.rare.0.as_mut()?.participants.take()
     }
 
     fn forget_changes(&mut self) {
@@ -166,6 +185,14 @@ impl Rare {
 
     fn deferred_mut(&mut self) -> &mut Deferred {
         self.0.get_or_insert_default().deferred.get_or_insert_default()
+    }
+
+    fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {
+        let owned = self.0.get_or_insert_default();
+        match &mut owned.participants {
+            Some(participants) => Ok(participants),
+            none => Ok(none.insert(session.participants()?)),
+        }
     }
 
     fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
@@ -217,6 +244,11 @@ impl StatementTxn {
     /// The events to which the running statement adds its own, if it does not run them itself.
     pub(crate) fn left_events(&mut self) -> Option<&mut Left> {
         self.rare.0.as_mut()?.left.as_mut()
+    }
+
+    /// As [`Transaction::participants`].
+    pub(crate) fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {
+        self.rare.participants(session)
     }
 
     /// The transaction's deferred constraints.

@@ -4,6 +4,7 @@
 //! DIR/STEPPE_VERSION   made last at initialisation: the directory is Steppe's, and whole
 //! DIR/steppe.lock      locked while a server runs
 //! DIR/steppe.conf      settings
+//! DIR/coordinator      the server's identity as a coordinator of nodes, and its generation
 //! DIR/statistics.json  the counters at the server's stop, for the next start
 //! DIR/base/            the storage engine's files
 //! DIR/tmp/             spill files, removed at start
@@ -15,8 +16,9 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use steppe_cluster::commit::Coordinator;
 use steppe_storage::Store;
-use steppe_vfs::{ErrorKind, FileLock, OpenMode, Vfs};
+use steppe_vfs::{ErrorKind, FileLock, OpenMode, Random, Vfs};
 
 use crate::settings::conf;
 
@@ -25,6 +27,8 @@ pub(crate) const MARKER: &str = "STEPPE_VERSION";
 const LOCK: &str = "steppe.lock";
 const CONF: &str = "steppe.conf";
 const STATISTICS: &str = "statistics.json";
+const COORDINATOR: &str = "coordinator";
+const NEW_COORDINATOR: &str = "coordinator.new";
 /// The format of the directory. The server refuses any other.
 const FORMAT: &str = "1\n";
 
@@ -169,6 +173,30 @@ impl DataDir {
         self.write(&self.path.join(STATISTICS), text)
     }
 
+    /// Begins the next life of this coordinator: its identity, which is drawn once, and a generation
+    /// that no life of it has had. It is on disk when this returns.
+    pub(crate) fn next_coordinator(&self, random: &dyn Random) -> Result<Coordinator, String> {
+        let path = self.path.join(COORDINATOR);
+        let next = match self.read(&path)? {
+            Some(text) => {
+                let Coordinator { id, generation } = read_coordinator(&text)
+                    .ok_or_else(|| format!("\"{}\" is damaged", path.display()))?;
+                Coordinator { id, generation: generation + 1 }
+            }
+            None => {
+                let id = random.next_u64().map_err(|e| format!("no randomness: {e}"))?;
+                Coordinator { id, generation: 1 }
+            }
+        };
+        let Coordinator { id, generation } = next;
+        let new = self.path.join(NEW_COORDINATOR);
+        self.write(&new, &format!("{id:016x} {generation}\n"))?;
+        let failed = |e| format!("could not write \"{}\": {e}", path.display());
+        self.vfs.rename(&new, &path).map_err(failed)?;
+        self.vfs.sync_dir(&self.path).map_err(failed)?;
+        Ok(next)
+    }
+
     /// The directory of the storage engine's files.
     pub fn base(&self) -> PathBuf {
         self.path.join("base")
@@ -188,6 +216,14 @@ impl DataDir {
     pub fn path(&self) -> &Path {
         &self.path
     }
+}
+
+/// Reads the identity and the generation of the last life.
+fn read_coordinator(text: &str) -> Option<Coordinator> {
+    let (id, generation) = text.strip_suffix('\n')?.split_once(' ')?;
+    let id = u64::from_str_radix(id, 16).ok()?;
+    let generation = generation.parse().ok().filter(|generation| *generation < i64::MAX as u64)?;
+    Some(Coordinator { id, generation })
 }
 
 /// Whether a directory with these names has not been initialised.
@@ -236,6 +272,21 @@ mod tests {
         assert!(busy.contains("in use by another"), "{busy}");
         drop(dir);
         assert!(DataDir::open(vfs.clone(), path).is_ok());
+    }
+
+    #[test]
+    fn a_coordinator_keeps_its_identity_and_never_a_generation() {
+        let disk = CrashVfs::new(1);
+        let vfs: Arc<dyn Vfs> = Arc::new(disk.clone());
+        let random = steppe_vfs::RealRandom::new().unwrap();
+        let dir = DataDir::open(vfs, Path::new("/data")).unwrap();
+        let lives: Vec<_> = (0..3).map(|_| dir.next_coordinator(&random).unwrap()).collect();
+        assert!(lives.iter().all(|life| life.id == lives[0].id));
+        assert_eq!(lives.iter().map(|life| life.generation).collect::<Vec<_>>(), [1, 2, 3]);
+        // A damaged file is not taken for a new coordinator.
+        dir.write(&dir.path.join(COORDINATOR), "").unwrap();
+        let refused = dir.next_coordinator(&random).unwrap_err();
+        assert!(refused.contains("is damaged"), "{refused}");
     }
 
     #[test]

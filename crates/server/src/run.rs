@@ -199,6 +199,7 @@ impl Running {
         running.listen(config)?;
         running.spawn_checkpointer();
         running.spawn_log_writer();
+        running.server.cluster.follow(&running.server);
         autovacuum::launch(&running.server, running.background.handle(), running.phase.clone());
         Ok(running)
     }
@@ -387,6 +388,7 @@ impl Running {
             self.server.backends.terminate_all();
             std::thread::sleep(Duration::from_millis(5));
         }
+        self.server.cluster.end();
         if let Some(socket) = &self.socket {
             let _already_gone = std::fs::remove_file(socket);
         }

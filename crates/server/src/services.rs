@@ -11,9 +11,10 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use hashbrown::HashMap;
 use parking_lot::Mutex;
-use steppe_catalog::objects::{Function, Text};
+use steppe_catalog::objects::{Function, Node, Text};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences};
+use steppe_cluster::transaction::Participants;
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_ddl::of_function;
@@ -40,7 +41,7 @@ use crate::nested::NestedStatements;
 use crate::processors;
 use crate::running_triggers::RunningTriggers;
 use crate::server::{Server, SessionControl};
-use crate::session::{NamedPortals, NamedStatements, ServerFiles, set};
+use crate::session::{NamedPortals, NamedStatements, Replayed, ServerFiles, set};
 use crate::settings::SessionSettings;
 use crate::system_views::session::ShownCursor;
 use crate::transaction_modes::SharedModes;
@@ -100,6 +101,8 @@ pub(crate) struct SharedSession {
     random: Mutex<u64>,
     /// The triggers that are being called, one within the other.
     triggers: RunningTriggers,
+    /// The settings that its sessions on nodes get.
+    pub replayed: Replayed,
 }
 
 impl SharedSession {
@@ -149,6 +152,7 @@ impl SharedSession {
             function_levels: Mutex::default(),
             random: Mutex::new(u64::from_le_bytes(seed)),
             triggers: RunningTriggers::default(),
+            replayed: Replayed::default(),
         }
     }
 
@@ -450,6 +454,14 @@ impl SessionHost for SharedSession {
 
     fn forget_catalog(&self) {
         self.forget_own_catalog();
+    }
+
+    fn introduce_node(&self, node: &Node) -> Result<u64> {
+        self.introduced_node(node)
+    }
+
+    fn participants(&self) -> Result<Participants> {
+        self.new_participants()
     }
 
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {

@@ -37,7 +37,8 @@ impl SharedModes {
         self.0.store(level | read_only | deferrable, Ordering::Relaxed);
     }
 
-    fn get(&self) -> Modes {
+    /// The transaction's modes.
+    pub(crate) fn get(&self) -> Modes {
         let bits = self.0.load(Ordering::Relaxed);
         Modes {
             isolation: LEVELS[usize::from(bits & LEVEL)],

@@ -39,6 +39,10 @@ pub struct Node {
     pub preferred: bool,
     /// A number that is its own among all nodes; it stays when the node is altered.
     pub identifier: u32,
+    /// The random number that CREATE NODE stores in the node's database; 0 if the node was not reached
+    /// yet. A table can be on it only when it is known.
+    #[serde(default)]
+    pub identity: u64,
     /// libpq's other words for a connection to it.
     pub connection: ConnectionOptions,
 }
@@ -210,6 +214,7 @@ mod tests {
             primary: oid == 2,
             preferred: false,
             identifier,
+            identity: 0,
             connection,
         })
     }

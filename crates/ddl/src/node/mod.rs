@@ -13,7 +13,7 @@ mod options;
 use super::{DdlContext, depend, direct};
 use std::sync::Arc;
 use steppe_catalog::objects::{Node, NodeGroup, NodeKind, Object};
-use steppe_catalog::{BOOTSTRAP_SUPERUSER, ObjectId};
+use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, ObjectId, Relation};
 use steppe_sql::ast::{
     AlterNodeStmt, AlterTableCommand, CreateNodeGroupStmt, CreateNodeStmt, Distribution,
     DropNodeGroupStmt, DropNodeStmt, Location,
@@ -62,6 +62,7 @@ pub(super) fn create(ctx: &mut DdlContext<'_>, create: &CreateNodeStmt) -> Resul
         primary: false,
         preferred: false,
         identifier,
+        identity: 0,
         connection: Default::default(),
     };
     written.put_into(&mut node);
@@ -188,7 +189,7 @@ fn refused(name: &str, why: &str) -> Error {
 }
 
 /// Stores a node that the nodes have been locked for: 42601 if a node of its kind cannot be so.
-fn put(ctx: &mut DdlContext<'_>, node: Node) -> Result<()> {
+fn put(ctx: &mut DdlContext<'_>, mut node: Node) -> Result<()> {
     for (is_it, what) in [(node.primary, "primary"), (node.preferred, "preferred")] {
         if is_it && node.kind != NodeKind::DataNode {
             let why = format!("cannot be a {what} node, it has to be a Datanode");
@@ -200,7 +201,36 @@ fn put(ctx: &mut DdlContext<'_>, node: Node) -> Result<()> {
     if node.primary && other.is_some() {
         return Err(refused(&node.name, "two nodes cannot be primary"));
     }
+    introduce(ctx, &catalog, &mut node)?;
     ctx.store.put(ctx.store.changes(ctx.pending), Arc::new(node));
+    Ok(())
+}
+
+/// Asks the node for its database's identity, which a node that cannot be reached keeps. 42710 if
+/// another node has the same database: a transaction would wait for itself there. 55006 if the node
+/// has tables, and is another database now.
+fn introduce(ctx: &DdlContext<'_>, catalog: &Catalog, node: &mut Node) -> Result<()> {
+    let identity = ctx.session.introduce_node(node)?;
+    if identity == 0 {
+        return Ok(());
+    }
+    let is_same = |other: &&Arc<Node>| other.oid != node.oid && other.identity == identity;
+    if let Some(other) = catalog.stored::<Node>().iter().find(is_same) {
+        let message = format!("PGXC Node {}: object already defined", node.name);
+        let detail = format!("Node \"{}\" is the same database.", other.name);
+        return Err(Error::new(SqlState::DUPLICATE_OBJECT, message).detail(detail));
+    }
+    if node.identity != 0 && node.identity != identity {
+        let has_rows = |table: &Arc<Relation>| {
+            table.distribution.as_ref().is_some_and(|how| how.nodes.contains(&node.oid))
+        };
+        if let Some(table) = catalog.relations().find(|table| has_rows(table)) {
+            let message = format!("PGXC Node {}: cannot be altered to another database", node.name);
+            let detail = format!("Table \"{}\" has rows on it.", table.name);
+            return Err(Error::new(SqlState::OBJECT_IN_USE, message).detail(detail));
+        }
+    }
+    node.identity = identity;
     Ok(())
 }
 

@@ -8,8 +8,9 @@ use super::Host;
 use std::any::Any;
 use std::sync::Arc;
 use std::time::Instant;
-use steppe_catalog::objects::{Function, Text};
+use steppe_catalog::objects::{Function, Node, Text};
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation, Sequences};
+use steppe_cluster::transaction::Participants;
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
 use steppe_spill::TempSpace;
@@ -292,6 +293,21 @@ pub trait SessionHost: Host {
     fn transition_rows(&self, relation: Oid) -> Option<Arc<dyn TransitionRows>> {
         let _ = relation;
         None
+    }
+
+    /// Introduces a node that CREATE or ALTER NODE has described to its database: makes the tables there
+    /// that transactions over nodes need, and returns the database's identity. 0: the node was not
+    /// reached, and the client was warned. Errors: a word of the connection that is not supported, or
+    /// the statement's interrupt.
+    fn introduce_node(&self, node: &Node) -> Result<u64> {
+        let _ = node;
+        Ok(0)
+    }
+
+    /// New sessions on nodes for the running transaction: of the session's user and database, with its
+    /// settings, and the transaction's modes. This sends nothing.
+    fn participants(&self) -> Result<Participants> {
+        Err(Error::not_supported("tables on nodes in this context"))
     }
 
     /// The answer waits until the log is durable up to here.

@@ -96,6 +96,7 @@ use crate::workers;
 pub(crate) use copy_function::ServerFiles;
 pub(crate) use portals::NamedPortals;
 pub(crate) use prepared_statements::NamedStatements;
+pub(crate) use remote::Replayed;
 pub(crate) use set::flatten;
 pub(crate) use steppe_functions::Identity;
 pub(crate) use utility::{load, name_of};

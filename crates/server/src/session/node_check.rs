@@ -1,54 +1,106 @@
-//! The check of a node after CREATE NODE and ALTER NODE: they warn if it cannot be reached, or if it
-//! will refuse the transactions of a cluster.
+//! A node gets to know its coordinator when CREATE NODE and ALTER NODE run: its database gets the
+//! tables that transactions over nodes need, and an identity that stays.
 //!
-//! The node is kept either way: it may be started or set up later.
+//! The statements warn if the node cannot be reached, or if it will refuse such transactions. The node
+//! is kept either way: it may be started or set up later, and ALTER NODE tries again.
 
 use std::time::{Duration, Instant};
 
+use steppe_catalog::objects::{Node, NodeKind};
+use steppe_cluster::commit::INSTALL;
+use steppe_cluster::connection::Answer;
 use steppe_cluster::pool::{NodeConnection, NodeOpener, OpenFailure, Opener, Pooled};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
-use super::Session;
 use crate::cluster::connection_words;
+use crate::services::SharedSession;
 
-/// How long the check may take.
+/// How long this may take.
 const TIME: Duration = Duration::from_secs(2);
 
-impl Session {
-    /// Warns of a node that was made or changed. An error is a connection word that is not
-    /// supported, or the statement's interrupt.
-    pub(super) fn check_node(&self, name: &str) -> Result<()> {
-        let node = self.node(name)?;
-        let opener = NodeOpener::new(connection_words(&node)?);
-        let identity = &self.core.identity;
-        let key = opener.key(&identity.user, &identity.database);
+/// The state of a node's server.
+const ASK: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
+                   pg_catalog.current_setting('max_prepared_transactions')";
+
+impl SharedSession {
+    /// [`SessionHost::introduce_node`](steppe_functions::SessionHost::introduce_node)
+    pub(crate) fn introduced_node(&self, node: &Node) -> Result<u64> {
+        let opener = NodeOpener::new(connection_words(node)?);
+        if node.kind != NodeKind::DataNode {
+            return Ok(0);
+        }
+        let key = opener.key(&self.identity.user, &self.identity.database);
         let deadline = Instant::now() + TIME;
-        let checked = tokio::task::block_in_place(|| {
+        // No identity is 0, which stands for none.
+        let drawn =
+            self.server.random.next_u64().map_err(|e| Error::internal(e.to_string()))?.max(1);
+        let introduced = tokio::task::block_in_place(|| {
             let mut connection = opener.open(&key, deadline)?;
-            let max = max_prepared(&mut connection, deadline).map_err(OpenFailure::Refused);
+            let introduced = introduce(&mut connection, drawn, deadline);
+            let is_interrupt = introduced.as_ref().is_err_and(is_of_statement);
             connection.close();
-            max
+            introduced.map_err(|error| match is_interrupt {
+                true => OpenFailure::Interrupted(error),
+                false => OpenFailure::Refused(error),
+            })
         });
-        let warning = match checked {
-            Ok(0) => cannot_prepare(name),
-            Ok(_) => return Ok(()),
-            Err(OpenFailure::Interrupted(interrupt)) => return Err(interrupt),
+        match introduced {
+            Ok((identity, true)) => Ok(identity),
+            Ok((identity, false)) => {
+                self.warn_of_node(cannot_prepare(&node.name));
+                Ok(identity)
+            }
+            Err(OpenFailure::Interrupted(interrupt)) => Err(interrupt),
             Err(
                 OpenFailure::Down(error) | OpenFailure::Full(error) | OpenFailure::Refused(error),
-            ) => not_reached(name, &error),
-        };
-        self.core.notices.lock().push(warning.severity(Severity::Warning));
-        Ok(())
+            ) => {
+                self.warn_of_node(not_reached(&node.name, &error));
+                Ok(0)
+            }
+        }
+    }
+
+    fn warn_of_node(&self, warning: Error) {
+        self.notices.lock().push(warning.severity(Severity::Warning));
     }
 }
 
-/// max_prepared_transactions
-fn max_prepared(connection: &mut NodeConnection, deadline: Instant) -> Result<i64> {
-    let sql = "SHOW max_prepared_transactions";
-    let answers = connection.query_in_place_until(sql, Some(deadline))?;
-    let max = answers.first().and_then(|answer| answer.text(0, 0)?.parse().ok());
-    max.ok_or_else(|| Error::internal("max_prepared_transactions is not a number"))
+/// Makes the tables. Returns the database's identity, which is `drawn` if it had none, and whether the
+/// node can prepare transactions.
+fn introduce(
+    connection: &mut NodeConnection,
+    drawn: u64,
+    deadline: Instant,
+) -> Result<(u64, bool)> {
+    let mut run = |sql: &str| connection.query_in_place_until(sql, Some(deadline));
+    let state = run(ASK)?;
+    if text(&state, 0) == Some("t") {
+        let message = "the server is a standby";
+        return Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message));
+    }
+    let can_prepare = text(&state, 1).is_some_and(|max| max != "0");
+    let drawn = drawn.cast_signed();
+    run(&format!(
+        "{INSTALL}
+         CREATE TABLE IF NOT EXISTS steppe_cluster.node (
+             only boolean PRIMARY KEY DEFAULT true CHECK (only),
+             identity bigint NOT NULL);
+         INSERT INTO steppe_cluster.node (identity) VALUES ({drawn}) ON CONFLICT DO NOTHING"
+    ))?;
+    let answers = run("SELECT identity FROM steppe_cluster.node")?;
+    let identity = text(&answers, 0).and_then(|identity| identity.parse::<i64>().ok());
+    let identity = identity.ok_or_else(|| Error::internal("the node has no identity"))?;
+    Ok((identity.cast_unsigned(), can_prepare))
+}
+
+fn text(answers: &[Answer], column: usize) -> Option<&str> {
+    answers.last()?.text(0, column)
+}
+
+/// Whether the error is the interrupt of the running statement. A node's errors have severity ERROR.
+fn is_of_statement(error: &Error) -> bool {
+    error.sqlstate() == SqlState::QUERY_CANCELED || error.fields().severity == Severity::Fatal
 }
 
 fn not_reached(name: &str, error: &Error) -> Error {

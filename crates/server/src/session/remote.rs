@@ -9,14 +9,19 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use steppe_catalog::objects::Node;
 use steppe_cluster::pool::replay::Settings;
 use steppe_cluster::pool::{Filled, NodeOpener, Place, Request, connection_failure};
+use steppe_cluster::transaction::{Isolation as Level, Mode, Participants};
 use steppe_types::{Error, Oid, Result};
 
-use super::Session;
+use super::{Identity, Session};
 use crate::activity::Wait;
 use crate::cluster::{NodeLease, no_such_node};
+use crate::services::SharedSession;
+use crate::settings::Isolation;
+use crate::transaction_modes::Modes;
 
 /// Settings that change what a statement on a node means or how its values are printed. They are
 /// always those of the coordinator's session.
@@ -34,9 +39,11 @@ const REPLAYED: [&str; 7] = [
 #[derive(Default)]
 pub(super) struct RemoteConnections {
     held: Vec<(Oid, NodeLease)>,
-    /// The settings to replay, and the generation of the session's settings that they are of.
-    settings: Option<(u64, Settings)>,
 }
+
+/// The settings to replay, and the generation of the session's settings that they are of.
+#[derive(Default)]
+pub(crate) struct Replayed(Mutex<Option<(u64, Settings)>>);
 
 impl RemoteConnections {
     /// The connection to a node that the transaction holds.
@@ -71,7 +78,7 @@ impl Session {
             self.control.activity.set_wait(None);
             self.remote.held.push((node.oid, connected?));
         }
-        let settings = self.replayed_settings();
+        let settings = self.core.replayed_settings();
         let Some(lease) = self.remote.get(node.oid) else { return Ok(()) };
         if lease.has(&settings) {
             return Ok(());
@@ -119,21 +126,41 @@ impl Session {
             Err(_) => Err(request.timed_out()),
         }
     }
+}
 
+impl SharedSession {
     /// The session's settings that its connections get.
-    fn replayed_settings(&mut self) -> Settings {
-        let settings = self.core.settings.lock();
+    fn replayed_settings(&self) -> Settings {
+        let settings = self.settings.lock();
         let generation = settings.generation();
-        if let Some((of, replayed)) = &self.remote.settings
+        let mut replayed = self.replayed.0.lock();
+        if let Some((of, replayed)) = &*replayed
             && *of == generation
         {
             return replayed.clone();
         }
         let value = |name: &str| Some((name.to_owned(), settings.show(name)?));
-        let replayed = Settings::of(REPLAYED.into_iter().filter_map(value).collect());
-        drop(settings);
-        self.remote.settings = Some((generation, replayed.clone()));
-        replayed
+        let made = Settings::of(REPLAYED.into_iter().filter_map(value).collect());
+        *replayed = Some((generation, made.clone()));
+        made
+    }
+
+    /// New sessions on nodes for the running transaction ([`SessionHost::participants`]).
+    ///
+    /// [`SessionHost::participants`]: steppe_functions::SessionHost::participants
+    pub(crate) fn new_participants(&self) -> Result<Participants> {
+        let Modes { isolation, read_only, deferrable } = self.modes.get();
+        let isolation = match isolation {
+            Isolation::ReadUncommitted | Isolation::ReadCommitted => Level::ReadCommitted,
+            Isolation::RepeatableRead => Level::RepeatableRead,
+            Isolation::Serializable => {
+                return Err(Error::not_supported("SERIALIZABLE for tables on nodes"));
+            }
+        };
+        let mode = Mode { isolation, read_only, deferrable };
+        let cluster = self.server.cluster.transactions(&self.server)?;
+        let Identity { user, database, .. } = &*self.identity;
+        Ok(Participants::new(&cluster, user, database, self.replayed_settings(), mode))
     }
 }
 

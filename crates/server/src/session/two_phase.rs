@@ -199,6 +199,7 @@ fn commit_prepared(server: &Server, held: HeldPrepared) -> Result<steppe_txn::Co
         // them.
         server.phase.send_replace(Phase::Failed);
     }
+    server.cluster.follow(server);
     published.map(|()| wait)
 }
 

@@ -100,13 +100,7 @@ impl Session {
             Statement::Do(stmt) => return self.run_do(stmt, source).map(Outcome::Tag),
             _ => {}
         }
-        let tag = self.plain_utility(statement, source)?;
-        match &**statement {
-            Statement::CreateNode(create) => self.check_node(&create.name)?,
-            Statement::AlterNode(alter) => self.check_node(&alter.name)?,
-            _ => {}
-        }
-        Ok(Outcome::Tag(tag))
+        self.plain_utility(statement, source).map(Outcome::Tag)
     }
 
     /// Runs a statement that neither waits nor returns rows.

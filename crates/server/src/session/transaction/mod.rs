@@ -300,6 +300,7 @@ impl Session {
                 let commit = if waits { tokio::task::block_in_place(commit)? } else { commit()? };
                 // The published version is no longer the transaction's own.
                 self.namespace_version = 0;
+                server.cluster.follow(&server);
                 commit
             }
         };
