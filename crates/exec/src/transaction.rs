@@ -14,7 +14,7 @@
 use crate::change::EventQueue;
 use crate::deferred::{Deferred, DeferredMark, DueEvents};
 use steppe_catalog::{Catalog, CatalogChanges};
-use steppe_cluster::transaction::Participants;
+use steppe_cluster::transaction::{Participants, RemoteMark};
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
 use steppe_types::{Oid, Result};
@@ -33,11 +33,17 @@ pub struct SavepointMark {
     changes: Option<Box<CatalogChanges>>,
     /// Its deferred events, if there have been any.
     deferred: Option<Box<DeferredMark>>,
+    /// The place on nodes. `None`: no statement had asked for a node.
+    remote: Option<RemoteMark>,
 }
 
 /// State of a transaction that does more than read and change rows. It is made when it is needed.
 #[derive(Default)]
-struct Rare(Option<Box<Owned>>);
+struct Rare {
+    owned: Option<Box<Owned>>,
+    /// A mark was made before it had sessions on nodes.
+    has_early_mark: bool,
+}
 
 #[derive(Default)]
 struct Owned {
@@ -49,7 +55,14 @@ struct Owned {
     /// `None` if it runs them itself.
     left: Option<Left>,
     /// Its sessions on the nodes of a cluster.
-    participants: Option<Participants>,
+    participants: Option<OnNodes>,
+}
+
+/// A transaction on nodes.
+struct OnNodes {
+    participants: Participants,
+    /// The place before its first statement, if a mark was made earlier.
+    before_all: Option<RemoteMark>,
 }
 
 /// Events that a statement leaves to its caller.
@@ -69,7 +82,7 @@ impl Transaction {
 
     /// The engine's transaction and the catalog changes so far, for DDL.
     pub fn for_ddl(&mut self) -> (&mut Txn, &mut Option<CatalogChanges>) {
-        (&mut self.txn, &mut self.rare.0.get_or_insert_default().changes)
+        (&mut self.txn, &mut self.rare.owned.get_or_insert_default().changes)
     }
 
     /// Removes the transaction's catalog version if DDL has changed nothing.
@@ -80,21 +93,28 @@ impl Transaction {
     }
 
     /// The present undo position: SAVEPOINT.
-    pub fn mark(&self) -> SavepointMark {
+    pub fn mark(&mut self) -> SavepointMark {
         let changes = self.changes().cloned().map(Box::new);
         let deferred = self.rare.deferred().map(|deferred| Box::new(deferred.mark()));
-        SavepointMark { undo: self.txn.undo_position(), changes, deferred }
+        let remote = self.rare.mark_on_nodes();
+        SavepointMark { undo: self.txn.undo_position(), changes, deferred, remote }
+    }
+
+    /// Ends a mark and those after it: RELEASE SAVEPOINT. Their changes stay.
+    pub fn release(&mut self, mark: &SavepointMark) {
+        self.rare.release_on_nodes(mark);
     }
 
     /// Undoes the changes since a mark, and releases the locks that were acquired since: ROLLBACK
     /// TO SAVEPOINT. It can return to the same mark again.
     pub fn rollback_to(&mut self, mark: &SavepointMark) -> Result<()> {
         self.txn.rollback_to_savepoint(mark.undo)?;
+        self.rare.roll_nodes_back_to(mark.remote);
         match &mark.changes {
             Some(changes) => *self.for_ddl().1 = Some((**changes).clone()),
             None => self.forget_changes(),
         }
-        if let Some(deferred) = self.rare.0.as_mut().and_then(|owned| owned.deferred.as_mut()) {
+        if let Some(deferred) = self.rare.owned.as_mut().and_then(|owned| owned.deferred.as_mut()) {
             deferred.rollback_to(mark.deferred.as_deref().unwrap_or(&DeferredMark::default()));
         }
         Ok(())
@@ -113,7 +133,7 @@ impl Transaction {
     /// The deferred events that are due: all at the end of the transaction, otherwise those whose
     /// constraints are no longer deferred. The caller runs them ([`crate::run_deferred`]).
     pub fn take_due(&mut self, at_end: bool) -> DueEvents {
-        let deferred = self.rare.0.as_mut().and_then(|owned| owned.deferred.as_mut());
+        let deferred = self.rare.owned.as_mut().and_then(|owned| owned.deferred.as_mut());
         deferred.map(|deferred| deferred.take_due(at_end)).unwrap_or_default()
     }
 
@@ -136,16 +156,16 @@ impl Transaction {
 
     /// The transaction's sessions on nodes, if a statement has asked for them.
     pub fn participants_if_any(&self) -> Option<&Participants> {
-        self.rare.0.as_ref()?.participants.as_ref()
+        Some(&self.rare.owned.as_ref()?.participants.as_ref()?.participants)
     }
 
     /// Takes its sessions on nodes, which its end must end, too.
     pub fn take_participants(&mut self) -> Option<Participants> {
-        self.rare.0.as_mut()?.participants.take()
+        Some(self.rare.owned.as_mut()?.participants.take()?.participants)
     }
 
     fn forget_changes(&mut self) {
-        if let Some(owned) = &mut self.rare.0 {
+        if let Some(owned) = &mut self.rare.owned {
             owned.changes = None;
         }
     }
@@ -153,7 +173,7 @@ impl Transaction {
     /// Sets whether statements leave their events to the caller, and to which ones they add them.
     /// Returns the previous ones, if there were any.
     pub(crate) fn leave_events(&mut self, leave: Option<Left>) -> Option<Left> {
-        match &mut self.rare.0 {
+        match &mut self.rare.owned {
             None if leave.is_none() => None,
             owned => std::mem::replace(&mut owned.get_or_insert_default().left, leave),
         }
@@ -168,7 +188,7 @@ impl Transaction {
     /// At its end: the engine's transaction, and the catalog changes that it publishes if it
     /// commits.
     pub fn into_parts(self) -> (Txn, Option<CatalogChanges>) {
-        let changes = self.rare.0.and_then(|owned| owned.changes);
+        let changes = self.rare.owned.and_then(|owned| owned.changes);
         (self.txn, changes.filter(|changes| !changes.is_empty()))
     }
 }
@@ -176,27 +196,57 @@ impl Transaction {
 impl Rare {
     #[inline]
     fn changes(&self) -> Option<&CatalogChanges> {
-        self.0.as_ref()?.changes.as_ref()
+        self.owned.as_ref()?.changes.as_ref()
     }
 
     fn deferred(&self) -> Option<&Deferred> {
-        self.0.as_ref()?.deferred.as_ref()
+        self.owned.as_ref()?.deferred.as_ref()
     }
 
     fn deferred_mut(&mut self) -> &mut Deferred {
-        self.0.get_or_insert_default().deferred.get_or_insert_default()
+        self.owned.get_or_insert_default().deferred.get_or_insert_default()
     }
 
     fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {
-        let owned = self.0.get_or_insert_default();
-        match &mut owned.participants {
-            Some(participants) => Ok(participants),
-            none => Ok(none.insert(session.participants()?)),
+        let has_early_mark = self.has_early_mark;
+        let owned = self.owned.get_or_insert_default();
+        let on_nodes = match &mut owned.participants {
+            Some(on_nodes) => on_nodes,
+            none => {
+                let mut participants = session.participants()?;
+                let before_all = has_early_mark.then(|| participants.mark());
+                none.insert(OnNodes { participants, before_all })
+            }
+        };
+        Ok(&mut on_nodes.participants)
+    }
+
+    fn on_nodes(&mut self) -> Option<&mut OnNodes> {
+        self.owned.as_mut()?.participants.as_mut()
+    }
+
+    fn mark_on_nodes(&mut self) -> Option<RemoteMark> {
+        let mark = self.on_nodes().map(|on_nodes| on_nodes.participants.mark());
+        self.has_early_mark |= mark.is_none();
+        mark
+    }
+
+    fn release_on_nodes(&mut self, mark: &SavepointMark) {
+        if let (Some(on_nodes), Some(mark)) = (self.on_nodes(), mark.remote) {
+            on_nodes.participants.release(mark);
+        }
+    }
+
+    fn roll_nodes_back_to(&mut self, mark: Option<RemoteMark>) {
+        if let Some(on_nodes) = self.on_nodes()
+            && let Some(mark) = mark.or(on_nodes.before_all)
+        {
+            on_nodes.participants.rollback_to(mark);
         }
     }
 
     fn rebase(&mut self, session: &dyn SessionHost) -> Result<()> {
-        let Some(owned) = self.0.as_mut().filter(|owned| owned.changes.is_some()) else {
+        let Some(owned) = self.owned.as_mut().filter(|owned| owned.changes.is_some()) else {
             return Ok(());
         };
         let catalog = session.store()?.changes(&mut owned.changes).catalog().clone();
@@ -243,7 +293,12 @@ impl StatementTxn {
 
     /// The events to which the running statement adds its own, if it does not run them itself.
     pub(crate) fn left_events(&mut self) -> Option<&mut Left> {
-        self.rare.0.as_mut()?.left.as_mut()
+        self.rare.owned.as_mut()?.left.as_mut()
+    }
+
+    /// As [`Transaction::release`].
+    pub(crate) fn release(&mut self, mark: &SavepointMark) {
+        self.rare.release_on_nodes(mark);
     }
 
     /// As [`Transaction::participants`].

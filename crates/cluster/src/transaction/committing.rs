@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use steppe_types::{Error, Result, SqlState, interrupt};
 
 use super::Cluster;
+use super::local::LocalPart;
 use super::recoverer::Job;
 use super::session::NodeSession;
 use crate::NodeId;
@@ -23,10 +24,11 @@ use crate::wait::{self, Heed, Watched};
 const TELL_TIME: Duration = Duration::from_secs(5);
 
 /// A commit that is carried out by its client.
-pub(super) struct Committing {
+pub(super) struct Committing<'l> {
     cluster: Arc<Cluster>,
     commit: Commit,
     sessions: BTreeMap<NodeId, NodeSession>,
+    local: Option<&'l mut dyn LocalPart>,
     passage: Option<Passage>,
     /// Requests for other sessions.
     elsewhere: Vec<(NodeId, Request)>,
@@ -36,12 +38,13 @@ pub(super) struct Committing {
     deadline: Instant,
 }
 
-impl Committing {
+impl<'l> Committing<'l> {
     pub(super) fn new(
         cluster: Arc<Cluster>,
         participants: &[Participant],
         sessions: BTreeMap<NodeId, NodeSession>,
-    ) -> Result<Committing> {
+        local: Option<&'l mut dyn LocalPart>,
+    ) -> Result<Committing<'l>> {
         let number = cluster.begin_number()?;
         let commit = Commit::new(cluster.by, number, participants);
         let deadline = Instant::now() + cluster.times.patience;
@@ -51,6 +54,7 @@ impl Committing {
             cluster,
             commit,
             sessions,
+            local,
             passage,
             elsewhere,
             out,
@@ -87,6 +91,9 @@ impl Committing {
 
     fn act_on(&mut self, action: Action) {
         match action {
+            Action::Send(node, request) if node == self.cluster.local_id() => {
+                self.send_locally(node, &request);
+            }
             Action::Send(node, request) => self.send(node, request),
             Action::Retry(node, request) => self.elsewhere.push((node, request)),
             Action::EnterGate(nodes) => {
@@ -131,6 +138,16 @@ impl Committing {
             None if in_transaction => self.lost(node),
             None => self.elsewhere.push((node, request)),
         }
+    }
+
+    /// The coordinator's own database answers at once.
+    fn send_locally(&mut self, node: NodeId, request: &Request) {
+        let answer = match (&mut self.local, request.is_in_transaction()) {
+            (Some(local), true) => local.carry_out(request),
+            (None, true) => Answer::Refused(Error::internal("the transaction has no local part")),
+            (_, false) => self.cluster.ask_local(request),
+        };
+        self.commit.answer(node, answer, &mut self.out);
     }
 
     /// The session's connection broke. It is closed, so that the node ends what is open there.

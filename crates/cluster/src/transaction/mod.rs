@@ -28,8 +28,10 @@ mod exchange;
 mod faults;
 mod install;
 mod link;
+mod local;
 mod participants;
 mod recoverer;
+mod savepoints;
 mod session;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,8 +43,10 @@ use steppe_types::{Error, Result, SqlState};
 
 pub use faults::{FaultPoint, Faults};
 pub use install::install;
+pub use local::{LocalNode, LocalPart};
 pub use participants::{Isolation, Mode, Participants};
 pub use recoverer::Recoverer;
+pub use savepoints::RemoteMark;
 pub use session::{Effect, NodeSession};
 
 use crate::commit::{Coordinator, InDoubt, Running, TransactionKey};
@@ -90,6 +94,7 @@ pub struct Cluster {
     gate: Arc<Gate>,
     times: Times,
     faults: Option<Arc<dyn Faults>>,
+    local: Option<Arc<dyn LocalNode>>,
     mailbox: Mailbox,
     state: Mutex<State>,
     listed: Condvar,
@@ -108,16 +113,17 @@ struct State {
 }
 
 impl Cluster {
-    /// A life of a coordinator. No other process has this identity and generation. Error 58030: the
-    /// system has no descriptor left.
+    /// A life of a coordinator. No other process has this identity and generation. `local` is its own
+    /// database, if it has one. Error 58030: the system has no descriptor left.
     pub fn new(
         by: Coordinator,
         times: Times,
         faults: Option<Arc<dyn Faults>>,
+        local: Option<Arc<dyn LocalNode>>,
     ) -> Result<Arc<Cluster>> {
         let (gate, mailbox) = (Gate::new(), Mailbox::new()?);
         let (state, listed) = (Mutex::new(State::default()), Condvar::new());
-        Ok(Arc::new(Cluster { by, gate, times, faults, mailbox, state, listed }))
+        Ok(Arc::new(Cluster { by, gate, times, faults, local, mailbox, state, listed }))
     }
 
     /// Adds a node, or changes how it is reached. `info` is for the recoverer's session, whose role may

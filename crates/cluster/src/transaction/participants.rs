@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use steppe_types::Result;
+use steppe_types::{Error, Result, SqlState};
 
 use super::Cluster;
 use super::committing::Committing;
 use super::exchange::{Ended, Exchange};
+use super::local::LocalPart;
 use super::session::{Effect, NodeSession};
 use crate::commit::{Outcome, Participant, Reply, Wrote};
 use crate::connection::Step;
@@ -72,9 +73,11 @@ pub struct Participants {
     database: String,
     settings: Settings,
     mode: Mode,
-    sessions: BTreeMap<NodeId, NodeSession>,
-    /// SAVEPOINT statements, the outermost first.
-    savepoints: Vec<String>,
+    pub(super) sessions: BTreeMap<NodeId, NodeSession>,
+    /// The number of open levels of savepoints.
+    pub(super) level: u32,
+    /// Why the transaction can only be rolled back.
+    pub(super) spoilt: Option<Error>,
     snapshots: Option<Snapshots>,
 }
 
@@ -94,7 +97,8 @@ impl Participants {
             settings,
             mode,
             sessions: BTreeMap::new(),
-            savepoints: Vec::new(),
+            level: 0,
+            spoilt: None,
             snapshots: None,
         }
     }
@@ -116,18 +120,21 @@ impl Participants {
     }
 
     fn open(&mut self, node: NodeId, deadline: Instant) -> Result<&mut NodeSession> {
+        if let Some(error) = &self.spoilt {
+            return Err(error.clone());
+        }
         if !self.sessions.contains_key(&node) {
             let pool = self.cluster.listed_pool(node, deadline)?;
             let key = pool.opener().key(&self.user, &self.database);
             let mut lease = pool.connect_in_place(key, deadline)?;
             lease.bring_to(&self.settings, deadline)?;
-            let begin = std::iter::once(self.mode.begin());
-            let begin = begin.chain(self.savepoints.iter().map(String::as_str));
-            let session = NodeSession::begin(node, lease, begin)?;
+            let session = NodeSession::begin(node, lease, self.mode.begin())?;
             self.sessions.insert(node, session);
         }
-        let missing = || steppe_types::Error::internal("a session of a node is missing");
-        self.sessions.get_mut(&node).ok_or_else(missing)
+        let missing = || Error::internal("a session of a node is missing");
+        let session = self.sessions.get_mut(&node).ok_or_else(missing)?;
+        session.bring_to(self.level)?;
+        Ok(session)
     }
 
     /// Whether the transaction has written on the node, as far as it is known.
@@ -230,7 +237,7 @@ impl Participants {
 
     /// Waits until `advance` is done on each of the nodes. The answers are in the order of the nodes'
     /// identities. If a connection breaks or the statement is to end, what still runs is cancelled.
-    fn run<T>(
+    pub(super) fn run<T>(
         &mut self,
         nodes: &[NodeId],
         deadline: Instant,
@@ -269,8 +276,8 @@ impl Participants {
             match wait::any(&mut watched, Some(deadline), Heed::Statement) {
                 Ok(true) => {}
                 Ok(false) => {
-                    break Err(steppe_types::Error::new(
-                        steppe_types::SqlState::CONNECTION_FAILURE,
+                    break Err(Error::new(
+                        SqlState::CONNECTION_FAILURE,
                         "a node has not answered in time",
                     ));
                 }
@@ -288,39 +295,6 @@ impl Participants {
         Ok(answers.into_iter().flatten().collect())
     }
 
-    // ----- savepoints -----
-
-    /// Makes a savepoint on all nodes. A node that joins later gets it, too.
-    pub fn savepoint(&mut self, name: &str, deadline: Instant) -> Result<()> {
-        let text = format!("SAVEPOINT {}", quoted(name));
-        self.everywhere(&text, deadline)?;
-        self.savepoints.push(text);
-        Ok(())
-    }
-
-    /// Rolls all nodes back to a savepoint, which stays.
-    pub fn rollback_to(&mut self, name: &str, deadline: Instant) -> Result<()> {
-        self.everywhere(&format!("ROLLBACK TO SAVEPOINT {}", quoted(name)), deadline)?;
-        if let Some(at) = self.place_of(name) {
-            self.savepoints.truncate(at + 1);
-        }
-        Ok(())
-    }
-
-    /// Releases a savepoint on all nodes, and those inside of it.
-    pub fn release(&mut self, name: &str, deadline: Instant) -> Result<()> {
-        self.everywhere(&format!("RELEASE SAVEPOINT {}", quoted(name)), deadline)?;
-        if let Some(at) = self.place_of(name) {
-            self.savepoints.truncate(at);
-        }
-        Ok(())
-    }
-
-    fn place_of(&self, name: &str) -> Option<usize> {
-        let text = format!("SAVEPOINT {}", quoted(name));
-        self.savepoints.iter().rposition(|savepoint| *savepoint == text)
-    }
-
     /// Runs a statement on all nodes at once.
     fn everywhere(&mut self, text: &str, deadline: Instant) -> Result<()> {
         let nodes: Vec<NodeId> = self.sessions.keys().copied().collect();
@@ -334,18 +308,27 @@ impl Participants {
 
     // ----- the end -----
 
-    /// Commits on all nodes or on none. It waits in place, for the patience of [`super::Times`] and no
+    /// Commits on all nodes and in the coordinator's database, or nowhere. `local`: the transaction has
+    /// changed something there. It waits in place, for the patience of [`super::Times`] and no
     /// interrupt.
-    pub fn commit_in_place(self) -> Outcome {
-        let Participants { cluster, sessions, snapshots, .. } = self;
+    pub fn commit_in_place(self, local: Option<&mut dyn LocalPart>) -> Outcome {
+        let Participants { cluster, sessions, snapshots, spoilt, .. } = self;
         drop(snapshots);
+        if let Some(error) = spoilt {
+            return Outcome::RolledBack(error);
+        }
         let participant = |session: &NodeSession| Participant {
             node: session.node(),
             wrote: session.wrote(),
             number: None,
         };
-        let participants: Vec<Participant> = sessions.values().map(participant).collect();
-        match Committing::new(cluster, &participants, sessions) {
+        let mut participants: Vec<Participant> = sessions.values().map(participant).collect();
+        if local.is_some() {
+            // Last: the first writer decides.
+            let (node, wrote) = (cluster.local_id(), Wrote::Yes);
+            participants.push(Participant { node, wrote, number: None });
+        }
+        match Committing::new(cluster, &participants, sessions, local) {
             Ok(committing) => committing.run(),
             Err(error) => Outcome::RolledBack(error),
         }
@@ -358,8 +341,4 @@ impl Participants {
         // A failure closes the connection, which rolls back, too.
         let _ = self.everywhere("ROLLBACK", deadline);
     }
-}
-
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -129,6 +129,8 @@ struct Worker {
     running: BTreeMap<u64, Running>,
     holds: BTreeMap<TransactionKey, Passage>,
     retries: Vec<(Instant, Owner, NodeId, Request)>,
+    /// Answers of the coordinator's own database.
+    local_answers: Answers,
     sweep_at: Instant,
 }
 
@@ -144,6 +146,7 @@ impl Worker {
             running: BTreeMap::new(),
             holds: BTreeMap::new(),
             retries: Vec::new(),
+            local_answers: Answers::new(),
             sweep_at: Instant::now(),
         }
     }
@@ -198,6 +201,10 @@ impl Worker {
     }
 
     fn send(&mut self, owner: Owner, node: NodeId, request: Request) {
+        if node == self.cluster.local_id() {
+            let answer = self.cluster.ask_local(&request);
+            return self.local_answers.push((owner, node, answer));
+        }
         let within = self.cluster.times.answer_within;
         self.links.entry(node).or_insert_with(|| Link::new(node, within)).push(owner, request);
     }
@@ -215,7 +222,8 @@ impl Worker {
     // ----- lists -----
 
     fn look(&mut self, now: Instant) {
-        let nodes: Vec<NodeId> = self.cluster.state.lock().nodes.keys().copied().collect();
+        let mut nodes: Vec<NodeId> = self.cluster.state.lock().nodes.keys().copied().collect();
+        nodes.extend(self.cluster.local.is_some().then(|| self.cluster.local_id()));
         for node in nodes {
             let at = self.looks.entry(node).or_insert(Some(now));
             if at.is_some_and(|at| now >= at) {
@@ -283,7 +291,7 @@ impl Worker {
 
     /// Goes on with all links. Whether an answer has come.
     fn advance(&mut self) -> bool {
-        let mut answers = Answers::new();
+        let mut answers = std::mem::take(&mut self.local_answers);
         for (node, link) in &mut self.links {
             let Some(info) = info_of(&self.cluster, *node) else { continue };
             link.advance(&self.cluster, &info, &mut answers);

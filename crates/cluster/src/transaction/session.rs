@@ -33,25 +33,73 @@ pub struct NodeSession {
     prefix: usize,
     effect: Effect,
     wrote: Wrote,
+    /// The savepoints that it has: one a level.
+    level: u32,
+    /// Statements about levels that have ended, for the next statement to carry.
+    ended_levels: Vec<String>,
     request: Option<(Request, Exchange)>,
 }
 
 impl NodeSession {
-    /// Appends `begin`: statements that begin the transaction.
-    pub(super) fn begin<'s>(
+    /// Appends `begin`, the statement that begins the transaction.
+    pub(super) fn begin(
         node: NodeId,
         mut lease: Lease<NodeOpener>,
-        begin: impl Iterator<Item = &'s str>,
+        begin: &str,
     ) -> Result<NodeSession> {
-        let mut prefix = 0;
         // A user's text may leave something in the session.
         lease.touch();
-        for text in begin {
-            append(&mut lease, text)?;
-            prefix += 2;
-        }
         let (effect, wrote, request) = (Effect::Read, Wrote::No, None);
-        Ok(NodeSession { node, lease, prefix, effect, wrote, request })
+        let (prefix, level, ended_levels) = (0, 0, Vec::new());
+        let mut session =
+            NodeSession { node, lease, prefix, effect, wrote, level, ended_levels, request };
+        session.append(begin)?;
+        Ok(session)
+    }
+
+    /// Appends a statement in front of the caller's, which has no answer for the caller.
+    fn append(&mut self, text: &str) -> Result<()> {
+        append(&mut self.lease, text)?;
+        self.prefix += 2;
+        Ok(())
+    }
+
+    // ----- levels of savepoints -----
+
+    /// How many levels it has.
+    pub(super) fn level(&self) -> u32 {
+        self.level
+    }
+
+    /// Appends the savepoints that it lacks.
+    pub(super) fn bring_to(&mut self, level: u32) -> Result<()> {
+        for text in std::mem::take(&mut self.ended_levels) {
+            self.append(&text)?;
+        }
+        while self.level < level {
+            self.level += 1;
+            self.append(&format!("SAVEPOINT {}", name_of(self.level)))?;
+        }
+        Ok(())
+    }
+
+    /// Notes that a level has ended, and those inside of it.
+    pub(super) fn release(&mut self, level: u32) {
+        if self.level >= level {
+            self.ended_levels.push(format!("RELEASE SAVEPOINT {}", name_of(level)));
+            self.level = level - 1;
+        }
+    }
+
+    /// Appends the rollback to the beginning of a level that it has, which begins again.
+    pub(super) fn roll_back_to(&mut self, level: u32) -> Result<()> {
+        // They were inside of it.
+        self.ended_levels.clear();
+        self.level = level;
+        self.effect = Effect::Read;
+        self.bind(&format!("ROLLBACK TO SAVEPOINT {}", name_of(level)))?;
+        self.execute();
+        Ok(())
     }
 
     /// The node.
@@ -219,6 +267,11 @@ impl NodeSession {
             Err(_) => Step::Ready(Answer::Lost),
         }
     }
+}
+
+/// The savepoint of a level.
+fn name_of(level: u32) -> String {
+    format!("steppe_{level}")
 }
 
 /// Appends a statement without answers of its own for the caller.

@@ -46,7 +46,7 @@ impl Spi<'_> {
     pub fn savepoint(&mut self) -> Result<SpiSavepoint> {
         self.be_heard()?;
         let Some(statement) = self.cx.take_txn() else { return Err(no_transaction()) };
-        let (transaction, view) = statement.into_parts();
+        let (mut transaction, view) = statement.into_parts();
         let mark = transaction.mark();
         self.cx.lend_txn(Some(StatementTxn::with_view(transaction, view)));
         let level = self.session().begin_settings();
@@ -65,6 +65,7 @@ impl Spi<'_> {
             let transaction = present(txn)?;
             let had_changes = transaction.changes().is_some();
             transaction.rollback_to(mark)?;
+            transaction.release(mark);
             if had_changes && transaction.changes().is_none() {
                 session.forget_catalog();
             }
@@ -76,6 +77,9 @@ impl Spi<'_> {
     pub fn release(&mut self, savepoint: SpiSavepoint) {
         self.savepoints = self.savepoints.saturating_sub(1);
         self.session().end_settings(savepoint.level, true);
+        if let Ok(statement) = self.cx.txn() {
+            statement.release(&savepoint.mark);
+        }
     }
 
     /// Commits the transaction, and begins another one. 2D000 where the code may not. Cursors must

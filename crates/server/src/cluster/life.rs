@@ -9,6 +9,8 @@ use steppe_cluster::{ConnInfo, NodeId};
 use steppe_types::{Error, Result, SqlState};
 
 use super::NodePool;
+use super::fault::fault_points;
+use super::local::LocalDatabase;
 use crate::server::Server;
 
 /// A life. Dropped, its recoverer stops in order.
@@ -21,10 +23,11 @@ pub(super) struct Life {
 
 impl Life {
     /// Begins a life, whose generation is on disk before anything uses it.
-    pub(super) fn begin(server: &Server) -> Result<Life> {
+    pub(super) fn begin(server: &Arc<Server>) -> Result<Life> {
         let next = server.data_dir.next_coordinator(&*server.random);
         let by = next.map_err(|error| Error::new(SqlState::IO_ERROR, error))?;
-        let cluster = Cluster::new(by, Times::default(), None)?;
+        let local = Arc::new(LocalDatabase::of(server));
+        let cluster = Cluster::new(by, Times::default(), fault_points(), Some(local))?;
         let recoverer = Recoverer::start(&cluster)?;
         Ok(Life { cluster, told: HashMap::default(), _recoverer: recoverer })
     }

@@ -9,7 +9,9 @@
 //! starts with nodes, or when the first node is made, and knows the nodes of the published catalog
 //! ([`Cluster::follow`]).
 
+mod fault;
 mod life;
+mod local;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -26,7 +28,7 @@ use steppe_cluster::{ConnInfo, NodeId};
 use steppe_types::{Error, Oid, Result, SqlState};
 
 use crate::log;
-use crate::server::Server;
+use crate::server::{Phase, Server};
 use crate::settings::SharedSettings;
 use life::Life;
 
@@ -101,7 +103,7 @@ impl Cluster {
 
     /// The transactions over nodes. The first use begins this life of the coordinator: 58030 if its
     /// generation cannot be stored, 53000 if the system has no thread or descriptor left.
-    pub(crate) fn transactions(&self, server: &Server) -> Result<Arc<nodes::Cluster>> {
+    pub(crate) fn transactions(&self, server: &Arc<Server>) -> Result<Arc<nodes::Cluster>> {
         let mut life = self.life.lock();
         if let Some(life) = &*life {
             return Ok(Arc::clone(&life.cluster));
@@ -114,12 +116,13 @@ impl Cluster {
     /// The published catalog may have other nodes than before: transactions use those. The first node
     /// begins this life of the coordinator. If that fails, the first statement that needs a node
     /// tries it again, and reports why it cannot.
-    pub(crate) fn follow(&self, server: &Server) {
+    pub(crate) fn follow(&self, server: &Arc<Server>) {
         let mut life = self.life.lock();
         if let Some(life) = &mut *life {
             return self.tell_nodes(life, server);
         }
-        if !server.catalog.published().stored::<Node>().iter().any(|node| is_in_use(node)) {
+        let is_needed = server.catalog.published().stored::<Node>().iter().any(|n| is_in_use(n));
+        if !is_needed || server.phase() != Phase::Running {
             return;
         }
         match Life::begin(server) {
@@ -131,7 +134,7 @@ impl Cluster {
         }
     }
 
-    fn tell_nodes(&self, life: &mut Life, server: &Server) {
+    fn tell_nodes(&self, life: &mut Life, server: &Arc<Server>) {
         let catalog = server.catalog.published();
         let data_nodes = catalog.stored::<Node>().iter().filter(|node| is_in_use(node));
         let mut known = Vec::new();

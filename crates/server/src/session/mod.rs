@@ -99,6 +99,7 @@ pub(crate) use prepared_statements::NamedStatements;
 pub(crate) use remote::Replayed;
 pub(crate) use set::flatten;
 pub(crate) use steppe_functions::Identity;
+pub(crate) use two_phase::{end_prepared_now, prepared_note};
 pub(crate) use utility::{load, name_of};
 
 use client::{Client, HELD_BACK_BYTES, KEEP_BYTES, SEND_AT_BYTES};

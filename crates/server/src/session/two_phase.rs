@@ -14,14 +14,19 @@ use std::sync::atomic::Ordering;
 use steppe_catalog::system::RowsBuilder;
 use steppe_catalog::system::session::POSTGRES_DATABASE;
 use steppe_catalog::{BOOTSTRAP_SUPERUSER, CatalogChanges};
-use steppe_txn::{Attached, HeldPrepared};
+use steppe_cluster::commit::{Answer, Gid, Request, Xid};
+use steppe_cluster::transaction::LocalPart;
+use steppe_txn::{Attached, HeldPrepared, Txn};
 use steppe_types::{Datum, Error, Result, SqlState};
 
-use super::Session;
 use super::tag::CommandTag;
+use super::{Identity, Session};
 use crate::activity::SessionCounts;
 use crate::server::{Phase, Server};
 use crate::services::now_micros;
+
+/// Microseconds from the Unix epoch to 2000-01-01 UTC.
+const UNIX_TO_2000_MICROS: i64 = 946_684_800_000_000;
 
 /// The data kept with a prepared transaction.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -34,6 +39,16 @@ struct Note {
 }
 
 impl Note {
+    /// The note of a transaction that is prepared now.
+    fn of(identity: &Identity, changes: Option<&CatalogChanges>) -> Note {
+        Note {
+            prepared_at: now_micros(),
+            changes_catalog: changes.is_some(),
+            owner: identity.user.to_string(),
+            database: identity.database.to_string(),
+        }
+    }
+
     /// Encodes the time, a flag, the owner, a zero byte, and the database.
     fn encode(&self) -> Vec<u8> {
         let mut bytes = self.prepared_at.to_le_bytes().to_vec();
@@ -131,17 +146,17 @@ impl Session {
             return Err(cannot("cannot PREPARE a transaction that has exported snapshots"));
         }
         self.check_no_temporary()?;
+        if self.transaction.running()?.participants_if_any().is_some() {
+            return Err(cannot(
+                "cannot PREPARE a transaction that has operated on tables on nodes",
+            ));
+        }
         let transaction =
             self.transaction.txn.take().ok_or_else(|| Error::internal("no transaction"))?;
         let (txn, changes) = transaction.into_parts();
         // COMMIT PREPARED may publish them as they are: they are no longer the session's.
         self.namespace_version = 0;
-        let note = Note {
-            prepared_at: now_micros(),
-            changes_catalog: changes.is_some(),
-            owner: self.core.identity.user.to_string(),
-            database: self.core.identity.database.to_string(),
-        };
+        let note = Note::of(&self.core.identity, changes.as_ref());
         let attached = changes.map(|changes| Arc::new(changes) as _);
         tokio::task::block_in_place(|| txn.prepare(gid, &note.encode(), attached))?;
         self.forget_transaction(true);
@@ -149,7 +164,7 @@ impl Session {
     }
 
     /// 0A000 if the transaction has used a temporary table, since the session's end drops it.
-    fn check_no_temporary(&mut self) -> Result<()> {
+    pub(super) fn check_no_temporary(&mut self) -> Result<()> {
         let published = self.server().catalog.published();
         let own = self.transaction.changes().map(|changes| Arc::clone(changes.catalog()));
         let is_temporary = |oid: u32| {
@@ -168,6 +183,10 @@ impl Session {
     pub(super) fn end_prepared(&mut self, gid: &str, commit: bool) -> Result<CommandTag> {
         let command = if commit { "COMMIT PREPARED" } else { "ROLLBACK PREPARED" };
         self.prevent_in_block(command)?;
+        if Gid::parse(gid.as_bytes()).is_some() {
+            let message = format!("{command} of a part of a transaction over nodes");
+            return Err(Error::not_supported(message));
+        }
         let server = Arc::clone(self.server());
         let wait = tokio::task::block_in_place(|| {
             let held = server.engine.hold_prepared(gid)?;
@@ -180,7 +199,79 @@ impl Session {
     }
 }
 
-fn commit_prepared(server: &Server, held: HeldPrepared) -> Result<steppe_txn::CommitWait> {
+/// The local part of a transaction over nodes, while its session has it.
+pub(super) struct OwnPart {
+    server: Arc<Server>,
+    open: Option<(Txn, Option<CatalogChanges>)>,
+    note: Note,
+    /// Why it cannot be prepared.
+    unpreparable: Option<Error>,
+}
+
+impl OwnPart {
+    pub(super) fn new(
+        session: &Session,
+        open: (Txn, Option<CatalogChanges>),
+        unpreparable: Option<Error>,
+    ) -> OwnPart {
+        let note = Note::of(&session.core.identity, open.1.as_ref());
+        OwnPart { server: Arc::clone(session.server()), open: Some(open), note, unpreparable }
+    }
+
+    fn prepare(&mut self, gid: &Gid) -> Result<Xid> {
+        let (mut txn, changes) = self.open.take().ok_or_else(over)?;
+        if let Some(error) = self.unpreparable.take() {
+            txn.rollback()?;
+            return Err(error);
+        }
+        let xid = txn.assign_xid();
+        let attached = changes.map(|changes| Arc::new(changes) as _);
+        txn.prepare_part(&gid.to_string(), &self.note.encode(), attached)?;
+        Ok(Xid(xid))
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        let (txn, changes) = self.open.take().ok_or_else(over)?;
+        let catalog = &self.server.catalog;
+        let wait = match changes {
+            None => txn.commit()?,
+            Some(changes) => txn.commit_with(|| catalog.publish(&changes))?,
+        };
+        self.server.cluster.follow(&self.server);
+        self.server.engine.wait_durable(wait.lsn)
+    }
+}
+
+impl LocalPart for OwnPart {
+    fn carry_out(&mut self, request: &Request) -> Answer {
+        let done = match request {
+            Request::Prepare(gid) => self.prepare(gid).map(Answer::Prepared),
+            Request::Commit => self.commit().map(|()| Answer::Done),
+            _ => self.open.take().map_or(Ok(()), |(txn, _)| txn.rollback()).map(|()| Answer::Done),
+        };
+        done.unwrap_or_else(Answer::Refused)
+    }
+}
+
+#[cold]
+fn over() -> Error {
+    Error::internal("the local part of a transaction is over")
+}
+
+/// The owner of a prepared transaction, and when it was prepared: microseconds since 1970.
+pub(crate) fn prepared_note(bytes: &[u8]) -> Result<(String, i64)> {
+    let note = Note::decode(bytes)?;
+    Ok((note.owner, note.prepared_at + UNIX_TO_2000_MICROS))
+}
+
+/// Ends a prepared transaction durably.
+pub(crate) fn end_prepared_now(server: &Arc<Server>, gid: &str, commit: bool) -> Result<()> {
+    let held = server.engine.hold_prepared(gid)?;
+    let wait = if commit { commit_prepared(server, held) } else { held.rollback() }?;
+    server.engine.wait_durable(wait.lsn)
+}
+
+fn commit_prepared(server: &Arc<Server>, held: HeldPrepared) -> Result<steppe_txn::CommitWait> {
     let note = Note::decode(held.note())?;
     let changes = changes_of(held.attached());
     let mut published = Ok(());

@@ -102,12 +102,12 @@ impl PreparedTransactions {
     }
 
     /// Takes an identifier, as long as the answer lives (MarkAsPreparing).
-    fn reserve(&self, gid: &str, note: Arc<[u8]>) -> Result<Reserved<'_>> {
+    fn reserve(&self, gid: &str, note: Arc<[u8]>, max: usize) -> Result<Reserved<'_>> {
         if gid.len() >= GID_BYTES_MAX {
             let message = format!("transaction identifier \"{gid}\" is too long");
             return Err(Error::new(SqlState::INVALID_PARAMETER_VALUE, message));
         }
-        if self.max == 0 {
+        if max == 0 {
             let state = SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE;
             return Err(Error::new(state, "prepared transactions are disabled")
                 .hint("Set \"max_prepared_transactions\" to a nonzero value."));
@@ -117,8 +117,8 @@ impl PreparedTransactions {
             let message = format!("transaction identifier \"{gid}\" is already in use");
             return Err(Error::new(SqlState::DUPLICATE_OBJECT, message));
         }
-        if entries.len() >= self.max {
-            let hint = format!("Increase \"max_prepared_transactions\" (currently {}).", self.max);
+        if entries.len() >= max {
+            let hint = format!("Increase \"max_prepared_transactions\" (currently {max}).");
             let message = "maximum number of prepared transactions reached";
             return Err(Error::new(SqlState::OUT_OF_MEMORY, message).hint(hint));
         }
@@ -185,11 +185,28 @@ impl Txn {
     /// ended by its identifier. Returns when that is durable. An error before has rolled it back.
     ///
     /// `note` comes back after a crash, too; `attached` does not.
-    pub fn prepare(mut self, gid: &str, note: &[u8], attached: Attached) -> Result<()> {
+    pub fn prepare(self, gid: &str, note: &[u8], attached: Attached) -> Result<()> {
+        let max = self.engine().prepared.max;
+        self.prepare_below(gid, note, attached, max)
+    }
+
+    /// [`Txn::prepare`] of the local part of a transaction over several servers. It ends at once with the
+    /// others, so that max_prepared_transactions does not limit such parts.
+    pub fn prepare_part(self, gid: &str, note: &[u8], attached: Attached) -> Result<()> {
+        self.prepare_below(gid, note, attached, usize::MAX)
+    }
+
+    fn prepare_below(
+        mut self,
+        gid: &str,
+        note: &[u8],
+        attached: Attached,
+        max: usize,
+    ) -> Result<()> {
         let session = Arc::clone(&self.session);
         let (engine, shared) = (&session.engine, &session.shared);
         self.check_may_commit()?;
-        let reserved = engine.prepared.reserve(gid, note.into())?;
+        let reserved = engine.prepared.reserve(gid, note.into(), max)?;
         let xid = self.assign_xid();
         self.log_unlogged_changes()?;
         let state = State {

@@ -14,6 +14,7 @@
 //! one instead, so that ROLLBACK TO can continue from there.
 
 mod modes;
+mod nodes;
 mod savepoints;
 
 use std::sync::Arc;
@@ -33,6 +34,7 @@ use crate::activity::SessionCounts;
 use crate::settings::Isolation;
 use crate::workers;
 use modes::engine_level;
+use nodes::roll_nodes_back;
 use savepoints::Savepoint;
 
 /// A rollback that writes more log than this first hands over the worker's other sessions.
@@ -122,6 +124,14 @@ impl TransactionState {
         let lost = || Error::internal("no transaction is running");
         let running = self.txn.as_mut().ok_or_else(lost)?;
         self.savepoints.last().map_or(Ok(()), |savepoint| running.rollback_to(&savepoint.mark))
+    }
+
+    /// Removes the savepoint at a position and those after it, and keeps their changes.
+    fn release(&mut self, at: usize) {
+        if let (Some(running), Some(savepoint)) = (&mut self.txn, self.savepoints.get(at)) {
+            running.release(&savepoint.mark);
+        }
+        self.savepoints.truncate(at);
     }
 
     /// The number of savepoints.
@@ -285,10 +295,20 @@ impl Session {
             self.start_statement()?;
             self.with_ddl("", steppe_ddl::on_commit)?;
         }
-        let Some(running) = self.transaction.txn.take() else {
+        let is_on_nodes = |running: &Transaction| running.participants_if_any().is_some();
+        let unpreparable = match self.transaction.txn.as_ref().is_some_and(is_on_nodes) {
+            true => self.why_not_preparable(),
+            false => None,
+        };
+        let Some(mut running) = self.transaction.txn.take() else {
             self.forget_transaction(true);
             return Ok(());
         };
+        if let Some(participants) = running.take_participants() {
+            self.commit_on_nodes(participants, running.into_parts(), unpreparable)?;
+            self.forget_transaction(true);
+            return Ok(());
+        }
         let (txn, changes) = running.into_parts();
         let commit = match changes {
             None => txn.commit()?,
@@ -324,7 +344,9 @@ impl Session {
         self.remote.give_back();
         self.forget_exports();
         match self.transaction.txn.take() {
-            Some(Transaction { txn, .. }) => {
+            Some(mut running) => {
+                roll_nodes_back(&mut running);
+                let Transaction { txn, .. } = running;
                 SessionCounts::add(&self.control.activity.counts.rollbacks, 1);
                 if txn.rollback_bytes() > ROLLBACK_BYTES_MAX {
                     workers::unblock();

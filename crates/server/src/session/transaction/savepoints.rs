@@ -53,7 +53,7 @@ impl Session {
         let at = self.find_savepoint(name)?;
         self.end_settings_levels(at, true);
         self.put_read_only(self.transaction.savepoints[at].read_only)?;
-        self.transaction.savepoints.truncate(at);
+        self.transaction.release(at);
         self.portals.lower_depth(at);
         self.set_level();
         Ok(CommandTag::Plain("RELEASE"))
