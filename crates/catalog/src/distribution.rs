@@ -1,13 +1,14 @@
 //! The distribution of a table's rows over data nodes (pgxc_class of Postgres-XL, locator.c).
 //!
 //! A distributed table has a table of the same schema and name on each of its nodes, and no rows on
-//! the coordinator. One function says where a row is ([`Distribution::place`]): INSERT, routing
+//! the coordinator: it has no file there, nor have its indexes. One function says where a row is ([`Distribution::place`]): INSERT, routing
 //! and COPY all ask it, so that a row is found where it was put.
 
 use crate::relation::Relation;
+use crate::{OperatorRef, builtin};
 use serde::{Deserialize, Serialize};
 use steppe_types::hashfuncs::partition_hash;
-use steppe_types::{Datum, Error, Oid, Result};
+use steppe_types::{Datum, Error, Oid, Result, SqlState, oid};
 
 /// How the node of a row is found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -20,6 +21,33 @@ pub enum DistributionMethod {
     RoundRobin,
     /// Each row on every node.
     Replicated,
+}
+
+impl DistributionMethod {
+    /// pgxc_class.pclocatortype
+    pub fn code(self) -> u8 {
+        match self {
+            DistributionMethod::Hash => b'H',
+            DistributionMethod::Modulo => b'M',
+            DistributionMethod::RoundRobin => b'N',
+            DistributionMethod::Replicated => b'R',
+        }
+    }
+
+    /// Whether values of a type may be the key.
+    pub fn takes(self, type_oid: Oid) -> bool {
+        match self {
+            DistributionMethod::Hash => {
+                let equal = builtin::ordering(type_oid).map(|ordering| ordering.eq);
+                let equal = equal.and_then(OperatorRef::built_in);
+                equal.is_some_and(|operator| operator.can_hash)
+            }
+            DistributionMethod::Modulo => {
+                matches!(type_oid, oid::INT2 | oid::INT4 | oid::INT8)
+            }
+            DistributionMethod::RoundRobin | DistributionMethod::Replicated => false,
+        }
+    }
 }
 
 /// Where the rows of a table are.
@@ -68,6 +96,12 @@ impl Distribution {
         Ok(Some(usize::try_from(number).unwrap_or(0)))
     }
 
+    /// Whether no two nodes can have equal values of these columns, and one of them at most once: a
+    /// node's own unique index is enough.
+    pub fn keeps_unique(&self, attnums: &[i16]) -> bool {
+        self.is_replicated() || self.key().is_some_and(|key| attnums.contains(&key))
+    }
+
     /// Whether rows with equal keys of both tables are on the same node, given keys of the types
     /// `types`. Equal values of different types may have different hashes.
     pub fn is_colocated_with(&self, other: &Distribution, types: (Oid, Oid)) -> bool {
@@ -87,6 +121,15 @@ impl Relation {
     /// Whether its rows are on data nodes.
     pub fn is_distributed(&self) -> bool {
         self.distribution.is_some()
+    }
+
+    /// 0A000 if it is distributed: it has no rows here that `what` could be done to.
+    pub fn refuse_distributed(&self, what: &str) -> Result<()> {
+        if !self.is_distributed() {
+            return Ok(());
+        }
+        let message = format!("{what} of distributed table \"{}\" is not supported", self.name);
+        Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
     }
 }
 

@@ -268,6 +268,8 @@ impl List<'_> {
         if let Some(row) = row_type_of(relation) {
             self.add(Object::Type(row), own, Dependency::Internal);
         }
+        let nodes = relation.distribution.iter().flat_map(|distribution| distribution.nodes.iter());
+        nodes.for_each(|node| self.add(own, Object::Node(*node), Dependency::Normal));
         self.add_columns(relation);
         if let Some(query) = &relation.view {
             self.add_reads(own, &relation.reads);

@@ -11,8 +11,8 @@ use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
 use super::{
-    DdlContext, add_column, create_view, foreign_key, node, not_null, partition, tablespace,
-    trigger, types,
+    DdlContext, add_column, create_view, distribution, foreign_key, node, not_null, partition,
+    tablespace, trigger, types,
 };
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
@@ -63,6 +63,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     };
     let mode = stmt.commands.iter().map(mode).max().unwrap_or(RelationLockMode::AccessExclusive);
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
+    distribution::refuse(ctx, &relation, tag)?;
     ctx.check_not_in_use(&relation, "ALTER TABLE")?;
     partition::check_not_detaching(&relation)?;
     persistence::check(ctx, &relation, &stmt.commands)?;

@@ -70,7 +70,7 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
         // Partitions come with the table that they belong to.
         let wanted = |r: &&Arc<Relation>| {
             let kind = matches!(r.kind, RelKind::Table | RelKind::PartitionedTable);
-            kind && r.partition_of.is_none()
+            kind && r.partition_of.is_none() && !r.is_distributed()
         };
         let tables = ctx.catalog().relations().filter(wanted).cloned().collect::<Vec<_>>();
         let of_all = |table| WorkTarget { table, name: None, only: false, columns: Arc::default() };
@@ -97,6 +97,7 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
             );
             continue;
         }
+        table.refuse_distributed(if work.vacuum { "VACUUM" } else { "ANALYZE" })?;
         if let Some(unknown) = target.columns.iter().find(|name| table.column_index(name).is_none())
         {
             return Err(Error::new(

@@ -20,7 +20,7 @@ use steppe_types::{Error, Result, SqlState};
 /// Entries handed to the tree at once.
 const BATCH_ENTRIES: usize = 4096;
 
-/// Makes an index's file and fills it from the table's rows.
+/// Makes an index's file and fills it from the table's rows. One of a distributed table has none.
 pub(crate) fn build(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
@@ -36,6 +36,9 @@ pub(super) fn build_for(
     index: &mut Relation,
     command: &'static str,
 ) -> Result<()> {
+    if table.is_distributed() {
+        return Ok(());
+    }
     let unique = index.index.as_ref().is_some_and(|i| i.is_unique_now());
     let store = IndexStore::create(ctx.txn, unique, table.persistence())?;
     index.storage = Some(store.file());

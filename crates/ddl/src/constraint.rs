@@ -6,7 +6,9 @@ use super::index::{self, IndexBuilder};
 use super::inherit::invalid_table;
 use super::not_null::{self, NotNullPlace, PendingNotNull};
 use super::reloptions::{self, Options, Owner};
-use super::{DdlContext, generated, partition, relation_exists, truncate_name, validate};
+use super::{
+    DdlContext, distribution, generated, partition, relation_exists, truncate_name, validate,
+};
 use std::sync::Arc;
 use steppe_catalog::{Constraint, ConstraintKind, Deferral, IndexKey, RareText, Relation};
 use steppe_sql::ast;
@@ -482,6 +484,9 @@ fn add_key(
     let name = key_name(ctx, table, &key)?;
     let what = if key.primary { "PRIMARY KEY" } else { "UNIQUE" };
     partition::check_unique_covers_key(table, &columns, what)?;
+    if place.stage == TableStage::New {
+        distribution::check_key_of_new(table, &columns)?;
+    }
     let new = IndexBuilder {
         name: name.clone(),
         keys,

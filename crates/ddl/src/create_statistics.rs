@@ -39,6 +39,7 @@ pub(super) fn create_statistics(
     let mode = RelationLockMode::ShareUpdateExclusive;
     let table = ctx.try_open(relation, mode)?.ok_or_else(|| relation.undefined())?;
     check_table(&table)?;
+    table.refuse_distributed("CREATE STATISTICS")?;
     let named = match &stmt.name {
         Some(name) => Some(named(ctx, &table, name)?),
         None => None,

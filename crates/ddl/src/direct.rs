@@ -98,8 +98,13 @@ fn candidates(catalog: &Catalog, on: Object) -> Vec<&Arc<Relation>> {
         | Object::Statistics(..)
         | Object::Trigger(..)
         | Object::Cast(_)
-        | Object::Node(_)
         | Object::NodeGroup(_) => Vec::new(),
+        Object::Node(node) => {
+            let is_on = |r: &&Arc<Relation>| {
+                r.distribution.as_ref().is_some_and(|by| by.nodes.contains(&node))
+            };
+            catalog.relations().filter(is_on).collect()
+        }
     };
     found.sort_by_key(|relation| relation.oid);
     found.dedup_by_key(|relation| relation.oid);

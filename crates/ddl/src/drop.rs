@@ -396,6 +396,7 @@ fn all_truncated(
             }
         }
     }
+    tables.iter().try_for_each(|table| table.refuse_distributed("TRUNCATE"))?;
     let tables = foreign_key::truncated(ctx, tables, (truncate.behavior, notices))?;
     tables.iter().try_for_each(|table| ctx.check_not_in_use(table, "TRUNCATE"))?;
     Ok(tables)

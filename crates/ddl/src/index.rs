@@ -2,7 +2,9 @@
 
 use super::build::{build, build_for};
 use super::reloptions::{self, Owner};
-use super::{DdlContext, NameParts, generated, partition, relation_exists, truncate_name};
+use super::{
+    DdlContext, NameParts, distribution, generated, partition, relation_exists, truncate_name,
+};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
 use steppe_catalog::{
@@ -60,6 +62,7 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
     }
     let table = ctx.open_table(&create.relation, RelationLockMode::Share)?;
     let table = ctx.lock_to_index(table.oid)?;
+    table.refuse_distributed("CREATE INDEX")?;
     ctx.check_not_in_use(&table, "CREATE INDEX")?;
     if create.concurrently && table.kind == RelKind::PartitionedTable {
         return Err(Error::new(
@@ -368,6 +371,10 @@ impl IndexBuilder {
     /// Makes the index with its entries, and puts it. Adds it to its table's list; the caller puts
     /// the table.
     pub(crate) fn finish(self, ctx: &mut DdlContext<'_>, table: &mut Relation) -> Result<Oid> {
+        if self.unique {
+            let attnums: Vec<i16> = self.keys.iter().map(|key| key.attnum).collect();
+            distribution::check_key(table, &attnums)?;
+        }
         let oid = ctx.store.new_oid()?;
         let kind = match table.kind {
             RelKind::PartitionedTable => RelKind::PartitionedIndex,
@@ -569,6 +576,7 @@ pub(crate) fn rebuild(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
         .as_ref()
         .and_then(|i| catalog.relation(i.table))
         .ok_or_else(|| Error::internal("index without a table"))?;
+    table.refuse_distributed("REINDEX")?;
     let old = super::files_of(index);
     let mut index = (**index).clone();
     build_for(ctx, table, &mut index, "REINDEX")?;

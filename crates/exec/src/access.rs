@@ -74,8 +74,10 @@ impl ScanColumn {
 }
 
 impl TableAccess {
-    /// Opens a table.
+    /// Opens a table: 0A000 if it is distributed. All that reads and writes rows opens their table
+    /// here, so none of it takes a distributed table for an empty one.
     pub fn open(engine: &Engine, relation: &Arc<Relation>) -> Result<TableAccess> {
+        relation.refuse_distributed("this use")?;
         let mut layout = RowLayout::new(&relation.column_types());
         for (i, column) in relation.columns.iter().enumerate() {
             if let Some(text) = &column.missing {
@@ -87,9 +89,14 @@ impl TableAccess {
         Ok(TableAccess::with_layout(engine, relation, Arc::new(layout)))
     }
 
-    /// Opens a table with the same definition as this one.
-    pub(crate) fn open_alike(&self, engine: &Engine, relation: &Arc<Relation>) -> TableAccess {
-        TableAccess::with_layout(engine, relation, self.layout.clone())
+    /// Opens a table with the same definition as this one: 0A000 if it is distributed.
+    pub(crate) fn open_alike(
+        &self,
+        engine: &Engine,
+        relation: &Arc<Relation>,
+    ) -> Result<TableAccess> {
+        relation.refuse_distributed("this use")?;
+        Ok(TableAccess::with_layout(engine, relation, self.layout.clone()))
     }
 
     fn with_layout(
@@ -248,6 +255,7 @@ impl IndexAccess {
     ) -> Result<IndexAccess> {
         let info =
             relation.index.as_ref().ok_or_else(|| Error::internal("relation is not an index"))?;
+        table.refuse_distributed("this use")?;
         let mut parts = Vec::with_capacity(info.keys.len());
         let mut sources = Vec::with_capacity(info.keys.len());
         let computes = info.predicate.is_some() || info.keys.iter().any(|k| k.attnum <= 0);

@@ -58,6 +58,7 @@ impl Plan {
         if found.partition_of.is_some() {
             return Err(Error::not_supported("partitioning a partition by pg_pathman"));
         }
+        found.refuse_distributed("partitioning")?;
         if !found.inherits.is_empty() || frame.names.catalog.children(table).next().is_some() {
             return Err(Error::not_supported("partitioning a table with inheritance"));
         }

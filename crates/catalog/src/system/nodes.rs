@@ -1,4 +1,5 @@
-//! pgxc_node, pgxc_group: the nodes of a cluster, as Postgres-XL shows them.
+//! pgxc_class, pgxc_node, pgxc_group: the nodes of a cluster and the tables that are distributed
+//! over them, as Postgres-XL shows them.
 //!
 //! pgxc_node has no column for a password or for other words of the connection. It lists the nodes
 //! that CREATE NODE has named: the server itself is among them only if it has been named, too, as a
@@ -6,6 +7,7 @@
 
 use super::rows::{RowsBuilder, text, vector};
 use super::session::SystemContext;
+use crate::DistributionMethod;
 use crate::objects::{Node, NodeGroup};
 use steppe_types::{Datum, Oid, oid};
 
@@ -13,6 +15,10 @@ use steppe_types::{Datum, Oid, oid};
 pub(super) const PGXC_NODE: Oid = 9015;
 /// pg_class OID of pgxc_group.
 pub(super) const PGXC_GROUP: Oid = 9014;
+/// pgxc_class.pchashalgorithm of a table that is distributed by a hash; 0 for others.
+const HASH_ALGORITHM: i16 = 1;
+/// pgxc_class.pchashbuckets of such a table (HASH_SIZE). A hash is taken modulo the number of nodes.
+const HASH_BUCKETS: i16 = 4096;
 
 /// pgxc_node
 pub(super) fn pgxc_node(context: &SystemContext<'_>, out: &mut RowsBuilder) {
@@ -26,6 +32,24 @@ pub(super) fn pgxc_node(context: &SystemContext<'_>, out: &mut RowsBuilder) {
             ("nodeis_primary", Datum::Bool(node.primary)),
             ("nodeis_preferred", Datum::Bool(node.preferred)),
             ("node_id", Datum::Int4(node.identifier.cast_signed())),
+        ]);
+    }
+}
+
+/// pgxc_class
+pub(super) fn pgxc_class(context: &SystemContext<'_>, out: &mut RowsBuilder) {
+    for relation in context.catalog.relations() {
+        let Some(distribution) = relation.distribution.as_deref() else { continue };
+        let by_hash = distribution.method == DistributionMethod::Hash;
+        let (algorithm, buckets) = if by_hash { (HASH_ALGORITHM, HASH_BUCKETS) } else { (0, 0) };
+        let nodes = distribution.nodes.iter().map(|node| Datum::Oid(*node)).collect();
+        out.row([
+            ("pcrelid", Datum::Oid(relation.oid)),
+            ("pclocatortype", Datum::Char(distribution.method.code())),
+            ("pcattnum", Datum::Int2(distribution.key)),
+            ("pchashalgorithm", Datum::Int2(algorithm)),
+            ("pchashbuckets", Datum::Int2(buckets)),
+            ("nodeoids", vector(oid::OID, nodes)),
         ]);
     }
 }

@@ -97,6 +97,7 @@ fn catalog_provider(name: &str) -> Option<Provider> {
         "pg_statistic_ext_data" => extended_statistics::pg_statistic_ext_data,
         "pg_stats_ext" => extended_statistics::pg_stats_ext,
         "pg_stats_ext_exprs" => extended_statistics::pg_stats_ext_exprs,
+        "pgxc_class" => nodes::pgxc_class,
         "pgxc_group" => nodes::pgxc_group,
         "pgxc_node" => nodes::pgxc_node,
         _ => return None,
@@ -157,7 +158,6 @@ const EMPTY: &[&str] = &[
     "pg_ts_template",
     "pg_user_mapping",
     "pg_user_mappings",
-    "pgxc_class",
 ];
 
 /// Whether a system catalog is about a feature that Steppe does not have: it is empty, unless the

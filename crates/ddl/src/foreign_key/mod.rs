@@ -74,6 +74,8 @@ pub(super) fn add(
     let name = constraint_name(ctx, table, pending)?;
     let written = &pending.key;
     let referenced = open_referenced(ctx, table, &written.references, reach)?;
+    table.refuse_distributed("FOREIGN KEY")?;
+    referenced.refuse_distributed("REFERENCES")?;
     check_persistence(ctx, table, &referenced)?;
     let columns = column_list(table, &pending.columns)?;
     let set_columns = set_columns(table, &columns, &written.on_delete_columns)?;

@@ -15,6 +15,7 @@ pub(crate) fn add_parent(ctx: &mut DdlContext<'_>, table: Relation, name: &Range
         return Err(wrong_type("cannot change inheritance of partitioned table"));
     }
     let parent = ctx.open_table(name, RelationLockMode::ShareUpdateExclusive)?;
+    parent.refuse_distributed("INHERIT")?;
     trigger::check_child(&table, false)?;
     let is_temporary = ctx.catalog().is_temporary(&table);
     check_parent(ctx, &parent, is_temporary, "a partition")?;

@@ -37,6 +37,7 @@ pub(crate) fn parents_of_new(
                 parent.name
             )));
         }
+        parent.refuse_distributed("INHERITS")?;
         let partition = format!("partition \"{}\"", parent.name);
         check_parent(ctx, &parent, is_temporary, &partition)?;
         if parents.iter().any(|known| known.oid == parent.oid) {

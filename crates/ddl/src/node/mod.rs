@@ -15,8 +15,8 @@ use std::sync::Arc;
 use steppe_catalog::objects::{Node, NodeGroup, NodeKind, Object};
 use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, ObjectId, Relation};
 use steppe_sql::ast::{
-    AlterNodeStmt, AlterTableCommand, CreateNodeGroupStmt, CreateNodeStmt, Distribution,
-    DropNodeGroupStmt, DropNodeStmt, Location,
+    AlterNodeStmt, AlterTableCommand, CreateNodeGroupStmt, CreateNodeStmt, DropNodeGroupStmt,
+    DropNodeStmt, Location,
 };
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -128,24 +128,11 @@ pub(super) fn create_group(ctx: &mut DdlContext<'_>, create: &CreateNodeGroupStm
 /// DROP NODE GROUP.
 pub(super) fn drop_group(ctx: &mut DdlContext<'_>, drop: &DropNodeGroupStmt) -> Result<()> {
     lock_group(ctx, &drop.name)?;
-    let Some(oid) = NodeGroup::find(&ctx.catalog(), &drop.name).map(|group| group.oid) else {
-        let message = format!("PGXC Group {}: group not defined", drop.name);
-        return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
-    };
+    let oid = find_group(ctx, &drop.name)?.oid;
     ctx.lock_object(ObjectId::NodeGroup(oid), RelationLockMode::AccessExclusive)?;
     check_unused(ctx, Object::NodeGroup(oid))?;
     ctx.store.remove::<NodeGroup>(ctx.store.changes(ctx.pending), oid);
     Ok(())
-}
-
-/// 0A000 for the distribution of a new table.
-pub(super) fn refuse_distribution(
-    ctx: &DdlContext<'_>,
-    distribution: Option<&Distribution>,
-) -> Result<()> {
-    let Some(distribution) = distribution else { return Ok(()) };
-    let what = if distribution.by.is_some() { "DISTRIBUTE BY" } else { "TO NODE" };
-    Err(Error::not_supported(what).at(distribution.location.position(ctx.source)))
 }
 
 /// 0A000 for ALTER TABLE's actions about nodes.
@@ -175,7 +162,7 @@ fn lock_group(ctx: &DdlContext<'_>, name: &str) -> Result<()> {
 }
 
 /// The node of a name: 42704 if there is none.
-fn find(ctx: &mut DdlContext<'_>, name: &str) -> Result<Arc<Node>> {
+pub(super) fn find(ctx: &mut DdlContext<'_>, name: &str) -> Result<Arc<Node>> {
     let found = Node::find(&ctx.catalog(), name).cloned();
     found.ok_or_else(|| {
         let message = format!("PGXC Node {name}: object not defined");
@@ -183,8 +170,17 @@ fn find(ctx: &mut DdlContext<'_>, name: &str) -> Result<Arc<Node>> {
     })
 }
 
+/// The group of a name: 42704 if there is none.
+pub(super) fn find_group(ctx: &mut DdlContext<'_>, name: &str) -> Result<Arc<NodeGroup>> {
+    let found = NodeGroup::find(&ctx.catalog(), name).cloned();
+    found.ok_or_else(|| {
+        let message = format!("PGXC Group {name}: group not defined");
+        Error::new(SqlState::UNDEFINED_OBJECT, message)
+    })
+}
+
 /// 42601 for a node that cannot be as it is written.
-fn refused(name: &str, why: &str) -> Error {
+pub(super) fn refused(name: &str, why: &str) -> Error {
     Error::new(SqlState::SYNTAX_ERROR, format!("PGXC node {name}: {why}"))
 }
 

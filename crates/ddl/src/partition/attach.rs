@@ -28,6 +28,7 @@ pub(crate) fn attach(
         RelKind::Virtual => return Err(system_catalog(&table)),
         _ => return Err(wrong_kind(&table, "ATTACH PARTITION")),
     }
+    table.refuse_distributed("ATTACH PARTITION")?;
     if table.partition_of.is_some() {
         return Err(wrong_type(format!("\"{}\" is already a partition", table.name)));
     }

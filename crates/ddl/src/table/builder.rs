@@ -13,7 +13,7 @@ use super::super::constraint::{self, PendingConstraints};
 use super::super::inherit::{self, Merged};
 use super::super::like::{self, CopiedIndex};
 use super::super::sequence::{self, SequenceOptions};
-use super::super::{DdlContext, foreign_key, not_null, partition, trigger};
+use super::super::{DdlContext, distribution, foreign_key, not_null, partition, trigger};
 use super::default::bind_defaults;
 use super::{create_storage, persistence_of_new};
 use std::sync::Arc;
@@ -111,7 +111,7 @@ impl TableBuilder {
         }
     }
 
-    /// Sets the partition bound and the partition key; the columns are complete.
+    /// Sets the partition bound, the partition key and the distribution; the columns are complete.
     pub(super) fn place(
         &mut self,
         ctx: &mut DdlContext<'_>,
@@ -125,6 +125,7 @@ impl TableBuilder {
             let columns = Arc::new(table.clone());
             table.partition_key = Some(Arc::new(partition::partition_key(ctx, &columns, spec)?));
         }
+        table.distribution = distribution::of_new(ctx, create, table)?;
         Ok(())
     }
 
@@ -135,7 +136,7 @@ impl TableBuilder {
         name: &RangeVar,
         elements: &[TableElement],
     ) -> Result<()> {
-        if self.parts.table.kind == RelKind::Table {
+        if self.parts.table.kind == RelKind::Table && !self.parts.table.is_distributed() {
             let persistence = persistence_of_new(ctx, name, self.parts.table.schema);
             create_storage(ctx, &mut self.parts.table, persistence)?;
         }

@@ -12,7 +12,7 @@ pub(super) use storage::{create_storage, persistence_of_new};
 
 use super::reloptions::{self, Owner};
 use super::retype::encode_rows;
-use super::{DdlContext, node, partition, truncate_name, types};
+use super::{DdlContext, distribution, partition, truncate_name, types};
 use builder::TableBuilder;
 use std::sync::Arc;
 use steppe_catalog::{OnCommit, RelKind, Relation};
@@ -24,7 +24,6 @@ use steppe_types::{Datum, Error, Result, SqlState};
 
 /// CREATE TABLE.
 pub(crate) fn create_table(ctx: &mut DdlContext<'_>, create: &CreateTableStmt) -> Result<()> {
-    node::refuse_distribution(ctx, create.distribution.as_deref())?;
     refuse_unsupported(create)?;
     let name = &create.relation;
     name.check_database().map_err(|e| e.at(name.location.position(ctx.source)))?;
@@ -71,7 +70,7 @@ pub fn create_table_as(
     columns: &[ResultColumn],
     if_not_exists: bool,
 ) -> Result<Option<Arc<Relation>>> {
-    node::refuse_distribution(ctx, into.distribution.as_deref())?;
+    distribution::refuse_of_query(ctx, into.distribution.as_deref())?;
     refuse_placement(into.access_method.as_deref(), into.tablespace.as_deref())?;
     let Some((schema, name)) = ctx.new_name(&into.relation, if_not_exists)? else {
         return Ok(None);

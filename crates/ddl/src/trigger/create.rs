@@ -23,6 +23,7 @@ pub(in super::super) fn create_trigger(
 ) -> Result<()> {
     let relation = ctx.open(&stmt.relation, RelationLockMode::ShareRowExclusive)?;
     check_relation(&relation, stmt)?;
+    relation.refuse_distributed("CREATE TRIGGER")?;
     let from = match &stmt.constraint_relation {
         Some(from) => ctx.open(from, RelationLockMode::AccessShare)?.oid,
         None => 0,

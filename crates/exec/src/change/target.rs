@@ -134,7 +134,7 @@ impl Target {
         let indexes = self.indexes.iter().zip(&leaf.indexes);
         Ok(Target {
             rules: self.rules.clone(),
-            table: self.table.open_alike(engine, &leaf.table),
+            table: self.table.open_alike(engine, &leaf.table)?,
             indexes: indexes.map(|(i, new)| i.open_alike(engine, new)).collect::<Result<_>>()?,
         })
     }

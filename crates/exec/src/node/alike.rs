@@ -32,7 +32,7 @@ impl Exchange<'_> {
         pairs.find(|(from, _)| from.table.oid == table.oid)
     }
 
-    fn table(&self, table: &TableAccess) -> Option<TableAccess> {
+    fn table(&self, table: &TableAccess) -> Option<Result<TableAccess>> {
         let (_, to) = self.leaf(table)?;
         Some(table.open_alike(self.engine, &to.table))
     }
@@ -67,7 +67,7 @@ impl CNode {
             CNode::IndexScan(scan) => {
                 scan.over(leaves)?.map(|scan| CNode::IndexScan(Box::new(scan)))
             }
-            CNode::SeqScan(scan) => scan.over(leaves).map(CNode::SeqScan),
+            CNode::SeqScan(scan) => scan.over(leaves)?.map(CNode::SeqScan),
             CNode::NestLoop(join) => join.over(leaves)?.map(CNode::NestLoop),
             CNode::Modify(modify) => {
                 modify.over(leaves)?.map(|modify| CNode::Modify(Box::new(modify)))
@@ -80,7 +80,8 @@ impl CNode {
 impl IndexPlan {
     fn over(&self, leaves: &Exchange<'_>) -> Result<Option<IndexPlan>> {
         let index = leaves.index(&self.table, &self.index).transpose()?;
-        let Some((table, index)) = leaves.table(&self.table).zip(index) else { return Ok(None) };
+        let table = leaves.table(&self.table).transpose()?;
+        let Some((table, index)) = table.zip(index) else { return Ok(None) };
         Ok(Some(IndexPlan {
             table,
             index,
@@ -93,14 +94,15 @@ impl IndexPlan {
 }
 
 impl SeqScanPlan {
-    fn over(&self, leaves: &Exchange<'_>) -> Option<SeqScanPlan> {
-        Some(SeqScanPlan {
-            table: leaves.table(&self.table)?,
+    fn over(&self, leaves: &Exchange<'_>) -> Result<Option<SeqScanPlan>> {
+        let table = leaves.table(&self.table).transpose()?;
+        Ok(table.map(|table| SeqScanPlan {
+            table,
             columns: Arc::clone(&self.columns),
             is_virtual: self.is_virtual,
             cursor: self.cursor.clone(),
             shared_as: self.shared_as,
-        })
+        }))
     }
 }
 

@@ -83,7 +83,7 @@ impl LeafPoint {
         };
         Ok(LeafPoint {
             index: open(&scan.index)?,
-            table: scan.table.open_alike(engine, &leaf.table),
+            table: scan.table.open_alike(engine, &leaf.table)?,
             others: others.iter().map(open).collect::<Result<_>>()?,
             statement: statement.clone(),
         })

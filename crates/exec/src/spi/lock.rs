@@ -17,6 +17,7 @@ impl Spi<'_> {
         for name in &lock.relations {
             let mut below = Below::of(&find_relation(&self.frame()?.names, name)?, name.inherit)?;
             while let Some((relation, with_descendants)) = below.next() {
+                relation.refuse_distributed("LOCK TABLE")?;
                 self.lock_one(&relation, mode, lock.nowait)?;
                 below.add(&self.frame()?.names.catalog, relation.oid, with_descendants);
             }

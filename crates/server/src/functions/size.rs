@@ -61,12 +61,16 @@ fn check_fork(name: Option<&Datum>) -> Result<Fork> {
     }
 }
 
-/// A relation's bytes on disk; NULL if it does not exist.
+/// A relation's bytes on disk; NULL if it does not exist, or is on data nodes.
 fn size(core: &SharedSession, args: &[Datum], parts: Parts) -> Result<Datum> {
     let fork = check_fork(args.get(1))?;
     let names = core.names();
     let relation = names.catalog.relation(arg(args, 0)?.as_oid()?);
     let Some(relation) = relation else { return Ok(Datum::Null) };
+    let table = relation.index.as_ref().and_then(|info| names.catalog.relation(info.table));
+    if table.unwrap_or(relation).is_distributed() {
+        return Ok(Datum::Null);
+    }
     if fork == Fork::Other {
         return Ok(Datum::Int8(0));
     }

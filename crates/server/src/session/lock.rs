@@ -17,6 +17,7 @@ impl Session {
         for name in &lock.relations {
             let mut below = Below::of(&self.find_relation(name)?, name.inherit)?;
             while let Some((relation, with_descendants)) = below.next() {
+                relation.refuse_distributed("LOCK TABLE")?;
                 self.lock_one(&relation, mode, lock.nowait).await?;
                 self.refresh_names();
                 below.add(&self.namespace.names.catalog, relation.oid, with_descendants);

@@ -1,0 +1,300 @@
+//! Distributed tables as objects: what DISTRIBUTE BY stores, and what is refused, since the table
+//! has no rows on the coordinator.
+
+mod support;
+
+use support::{TestServer, rows_of as rows, run, sqlstate};
+use tokio_postgres::Client;
+
+/// SQLSTATE, message and detail of a statement that must fail.
+async fn failure(client: &Client, sql: &str) -> String {
+    let error = client.simple_query(sql).await.expect_err(sql);
+    let error = error.as_db_error().expect("an answer");
+    let detail = error.detail().map(|detail| format!(" ({detail})")).unwrap_or_default();
+    format!("{} {}{detail}", error.code().code(), error.message())
+}
+
+/// Two data nodes that are not there, and a coordinator.
+async fn with_nodes(client: &Client) {
+    for (name, kind) in [("dn2", "datanode"), ("dn1", "datanode"), ("co", "coordinator")] {
+        let node =
+            format!("CREATE NODE {name} WITH (TYPE = '{kind}', HOST = '127.0.0.1', PORT = 1)");
+        rows(client, &node).await;
+    }
+    rows(client, "CREATE NODE GROUP g WITH (dn1)").await;
+}
+
+const CLASSES: &str = "SELECT pcrelid::regclass, pclocatortype, pcattnum, pchashalgorithm, \
+    pchashbuckets, array_agg(node_name ORDER BY i) FROM pgxc_class, \
+    LATERAL unnest(nodeoids::oid[]) WITH ORDINALITY m (o, i) JOIN pgxc_node n ON n.oid = o \
+    GROUP BY 1, 2, 3, 4, 5 ORDER BY 1";
+
+#[test]
+fn distributions_are_stored_and_listed() {
+    run(async {
+        let mut server = TestServer::start();
+        let client = server.client().await;
+        with_nodes(&client).await;
+        for table in [
+            "h (a int, b text) DISTRIBUTE BY HASH (b)",
+            "m (a int, b text) DISTRIBUTE BY MODULO (a) TO NODE (dn1, dn2, dn1)",
+            "n (a int) DISTRIBUTE BY ROUNDROBIN",
+            "r (a int PRIMARY KEY) DISTRIBUTE BY REPLICATION TO GROUP g",
+            "t1 (a json, b int) TO NODE (dn2)",
+            "t2 (a int, b int, UNIQUE (b, a)) TO NODE (dn2)",
+            "t3 (a json) TO NODE (dn2)",
+            "l (a int)",
+        ] {
+            rows(&client, &format!("CREATE TABLE {table}")).await;
+        }
+        let expected = [
+            "h|H|2|1|4096|{dn2,dn1}",
+            "m|M|1|0|0|{dn2,dn1}",
+            "n|N|0|0|0|{dn2,dn1}",
+            "r|R|0|0|0|{dn1}",
+            "t1|H|2|1|4096|{dn2}",
+            "t2|H|2|1|4096|{dn2}",
+            "t3|N|0|0|0|{dn2}",
+        ];
+        assert_eq!(rows(&client, CLASSES).await, expected);
+        let files = "SELECT pg_relation_size('r'), pg_table_size('r'), pg_relation_size('r_pkey'), \
+            pg_total_relation_size('r')";
+        assert_eq!(rows(&client, files).await, ["NULL|NULL|NULL|NULL"]);
+        drop(client);
+        server.restart();
+        let client = server.client().await;
+        assert_eq!(rows(&client, CLASSES).await, expected);
+        assert_eq!(
+            failure(&client, "DROP NODE dn1").await,
+            "2BP01 cannot drop node dn1 because other objects depend on it (node group g depends \
+             on node dn1\ntable h depends on node dn1\ntable m depends on node dn1\ntable n \
+             depends on node dn1\ntable r depends on node dn1)"
+        );
+        rows(&client, "DROP NODE GROUP g; DROP TABLE h, m, n, r; DROP NODE dn1").await;
+        assert_eq!(rows(&client, CLASSES).await, expected[4..]);
+    });
+}
+
+#[test]
+fn tables_that_cannot_be_are_refused() {
+    run(async {
+        let server = TestServer::start();
+        let client = server.client().await;
+        assert_eq!(
+            failure(&client, "CREATE TABLE t (a int) DISTRIBUTE BY HASH (a)").await,
+            "42704 No Datanode defined in cluster"
+        );
+        with_nodes(&client).await;
+        rows(&client, "CREATE TABLE local (a int PRIMARY KEY); CREATE TYPE row AS (a int)").await;
+        rows(&client, "CREATE TABLE d (a int PRIMARY KEY) DISTRIBUTE BY HASH (a)").await;
+        for (table, expected) in [
+            (
+                "(a int) DISTRIBUTE BY HASH (b)",
+                "42703 column \"b\" named in DISTRIBUTE BY does not exist",
+            ),
+            ("(a int) DISTRIBUTE BY HASH (ctid)", "42P16 Invalid distribution column specified"),
+            (
+                "(a json) DISTRIBUTE BY HASH (a)",
+                "42809 Column a is not a hash distributable data type",
+            ),
+            (
+                "(a numeric) DISTRIBUTE BY MODULO (a)",
+                "42809 Column a is not a modulo distributable data type",
+            ),
+            ("(a int) DISTRIBUTE BY RANGE (a)", "0A000 not supported yet: DISTRIBUTE BY RANGE"),
+            ("(a int) TO NODE (dn3)", "42704 PGXC Node dn3: object not defined"),
+            ("(a int) TO NODE (co)", "42601 PGXC node co: not a Datanode"),
+            ("(a int) TO GROUP x", "42704 PGXC Group x: group not defined"),
+            (
+                "(a int, b int PRIMARY KEY) DISTRIBUTE BY HASH (a)",
+                "42P16 Unique index of partitioned table must contain the hash distribution \
+                 column.",
+            ),
+            (
+                "(a int UNIQUE) DISTRIBUTE BY ROUNDROBIN",
+                "42P16 Unique index of partitioned table must contain the hash distribution \
+                 column.",
+            ),
+            (
+                "(a int, b int UNIQUE, LIKE local INCLUDING INDEXES) DISTRIBUTE BY HASH (b)",
+                "42701 column \"a\" specified more than once",
+            ),
+            (
+                "(b int, LIKE local INCLUDING INDEXES) DISTRIBUTE BY HASH (b)",
+                "42P16 Unique index of partitioned table must contain the hash distribution \
+                 column.",
+            ),
+            (
+                "(a int REFERENCES local) DISTRIBUTE BY HASH (a)",
+                "0A000 FOREIGN KEY of distributed table \"t\" is not supported",
+            ),
+            (
+                "(a int REFERENCES d)",
+                "0A000 REFERENCES of distributed table \"d\" is not supported",
+            ),
+            (
+                "(a int) PARTITION BY LIST (a) DISTRIBUTE BY HASH (a)",
+                "0A000 not supported yet: DISTRIBUTE BY of a partitioned table",
+            ),
+            (
+                "() INHERITS (local) DISTRIBUTE BY HASH (a)",
+                "0A000 not supported yet: DISTRIBUTE BY with INHERITS",
+            ),
+            ("() INHERITS (d)", "0A000 INHERITS of distributed table \"d\" is not supported"),
+            (
+                "(a int) WITH (fillfactor = 70) DISTRIBUTE BY HASH (a)",
+                "0A000 not supported yet: DISTRIBUTE BY with storage parameters",
+            ),
+            (
+                "(a int, b int GENERATED ALWAYS AS (a) STORED) DISTRIBUTE BY HASH (a)",
+                "0A000 not supported yet: DISTRIBUTE BY with generated columns",
+            ),
+            (
+                "DISTRIBUTE BY HASH (a) AS SELECT 1 a",
+                "0A000 not supported yet: CREATE TABLE AS with DISTRIBUTE BY",
+            ),
+            ("OF row DISTRIBUTE BY HASH (a)", "0A000 not supported yet: CREATE TABLE OF"),
+        ] {
+            assert_eq!(failure(&client, &format!("CREATE TABLE t {table}")).await, expected);
+        }
+        for (kind, what) in [("TEMP", "a temporary"), ("UNLOGGED", "an unlogged")] {
+            let sql = format!("CREATE {kind} TABLE t (a int) DISTRIBUTE BY HASH (a)");
+            let expected = format!("0A000 not supported yet: DISTRIBUTE BY of {what} table");
+            assert_eq!(failure(&client, &sql).await, expected);
+        }
+        let temporary = "SET search_path = pg_temp; CREATE TABLE t (a int) DISTRIBUTE BY HASH (a)";
+        assert_eq!(
+            failure(&client, temporary).await,
+            "0A000 not supported yet: DISTRIBUTE BY of a temporary table"
+        );
+    });
+}
+
+/// Statements that would read or write a table's file, or believe its size.
+const READERS: &[&str] = &[
+    "SELECT * FROM d",
+    "SELECT a FROM d WHERE a = 1",
+    "SELECT count(*) FROM d",
+    "SELECT 1 WHERE EXISTS (SELECT FROM d)",
+    "SELECT (SELECT max(b) FROM d)",
+    "SELECT * FROM local NATURAL JOIN d",
+    "SELECT * FROM d ORDER BY a LIMIT 1",
+    "SELECT * FROM d TABLESAMPLE SYSTEM (10)",
+    "SELECT * FROM d FOR UPDATE",
+    "SELECT * FROM ONLY d",
+    "SELECT * FROM v",
+    "TABLE d",
+    "WITH x AS (SELECT * FROM d) SELECT * FROM x",
+    "INSERT INTO d VALUES (1, 1)",
+    "INSERT INTO d SELECT * FROM local",
+    "INSERT INTO local SELECT * FROM d",
+    "INSERT INTO d VALUES (1, 1) ON CONFLICT (a) DO UPDATE SET b = 2 RETURNING *",
+    "UPDATE d SET b = 2 WHERE a = 1",
+    "UPDATE d SET b = 2",
+    "UPDATE local SET a = 2 FROM d",
+    "DELETE FROM d WHERE a = 1",
+    "DELETE FROM d",
+    "DELETE FROM v",
+    "COPY d TO STDOUT",
+    "COPY d FROM STDIN",
+    "COPY (SELECT * FROM d) TO STDOUT",
+    "EXPLAIN ANALYZE SELECT * FROM d",
+    "CREATE TABLE x AS SELECT * FROM d",
+    "SELECT * INTO x FROM d",
+    "SELECT f()",
+    "SELECT p()",
+    "DO $$ BEGIN PERFORM * FROM d; END $$",
+    "SELECT a FROM d UNION ALL SELECT a FROM local",
+    "BEGIN; DECLARE c CURSOR FOR SELECT * FROM d; FETCH c",
+    "BEGIN; DECLARE c CURSOR FOR SELECT * FROM d FOR UPDATE; FETCH c",
+    "BEGIN; DECLARE c CURSOR FOR SELECT * FROM local FOR UPDATE; FETCH c; \
+     DELETE FROM d WHERE CURRENT OF c",
+    "PREPARE x AS SELECT * FROM d WHERE a = $1; EXECUTE x (1)",
+];
+
+/// Statements about the table.
+const COMMANDS: &[&str] = &[
+    "ANALYZE d",
+    "VACUUM d",
+    "VACUUM FULL d",
+    "CLUSTER d USING d_pkey",
+    "REINDEX TABLE d",
+    "REINDEX INDEX d_pkey",
+    "TRUNCATE d",
+    "TRUNCATE local, d",
+    "BEGIN; LOCK TABLE d",
+    "BEGIN; LOCK TABLE v",
+    "DO $$ BEGIN LOCK TABLE d; END $$",
+    "CREATE INDEX ON d (b)",
+    "CREATE INDEX CONCURRENTLY ON d (b)",
+    "CREATE UNIQUE INDEX ON d (b)",
+    "CREATE STATISTICS s ON a, b FROM d",
+    "CREATE TRIGGER t BEFORE INSERT ON d FOR EACH ROW EXECUTE FUNCTION tf()",
+    "CREATE RULE r AS ON INSERT TO d DO NOTHING",
+    "ALTER TABLE d ENABLE ROW LEVEL SECURITY",
+    "CREATE POLICY x ON d",
+    "CREATE PUBLICATION x FOR TABLE d",
+    "ALTER TABLE d ADD FOREIGN KEY (a) REFERENCES local",
+    "ALTER TABLE local ADD FOREIGN KEY (a) REFERENCES d",
+    "ALTER TABLE d INHERIT local",
+    "ALTER TABLE local INHERIT d",
+    "ALTER TABLE parts ATTACH PARTITION d FOR VALUES IN (1)",
+    "ALTER TABLE d SET UNLOGGED",
+    "ALTER TABLE d SET (fillfactor = 10)",
+    "ALTER TABLE d CLUSTER ON d_pkey",
+    "ALTER TABLE d DISABLE TRIGGER ALL",
+    "ALTER TABLE d DISTRIBUTE BY ROUNDROBIN",
+    "ALTER TABLE d ADD NODE (dn1)",
+    "ALTER TABLE d ALTER a TYPE bigint",
+    "ALTER TABLE d ADD c int GENERATED ALWAYS AS (a) STORED",
+    "ALTER TABLE d ADD c float DEFAULT random()",
+    "ALTER DOMAIN positive ADD CHECK (VALUE < 10)",
+    "ALTER INDEX d_pkey SET (fillfactor = 10)",
+    "SELECT create_range_partitions('d', 'a', 1, 10, 2)",
+];
+
+async fn with_tables(client: &Client) {
+    with_nodes(client).await;
+    rows(
+        client,
+        "CREATE DOMAIN positive AS int CHECK (VALUE > 0);
+         CREATE TABLE d (a int PRIMARY KEY, b positive) DISTRIBUTE BY HASH (a);
+         CREATE TABLE local (a int PRIMARY KEY, b positive);
+         INSERT INTO local VALUES (1, 1);
+         CREATE TABLE parts (a int NOT NULL, b positive) PARTITION BY LIST (a);
+         CREATE VIEW v AS SELECT * FROM d;
+         CREATE EXTENSION pg_pathman;
+         CREATE FUNCTION f() RETURNS bigint LANGUAGE sql AS 'SELECT count(*) FROM d';
+         CREATE FUNCTION p() RETURNS int LANGUAGE plpgsql AS
+           $$ BEGIN RETURN (SELECT b FROM d WHERE a = 1); END $$;
+         CREATE FUNCTION tf() RETURNS trigger LANGUAGE plpgsql AS
+           $$ BEGIN RETURN NEW; END $$",
+    )
+    .await;
+}
+
+#[test]
+fn nothing_reads_or_writes_rows_here() {
+    run(async {
+        let server = TestServer::start();
+        let client = server.client().await;
+        with_tables(&client).await;
+        // A session that has planned over the table has not done so over its file.
+        let mut raw = server.raw();
+        let mut answered = Vec::new();
+        for sql in READERS.iter().chain(COMMANDS) {
+            match sqlstate(&raw.query(sql)).as_deref() {
+                Some("0A000") => {}
+                other => answered.push(format!("{sql}: {other:?}")),
+            }
+            raw.query("ROLLBACK");
+        }
+        assert!(answered.is_empty(), "{}", answered.join("\n"));
+        assert_eq!(rows(&client, "SELECT count(*) FROM local").await, ["1"]);
+        // All tables, the distributed ones left out.
+        rows(&client, "VACUUM").await;
+        rows(&client, "ANALYZE").await;
+        let size = "SELECT reltuples, relpages FROM pg_class WHERE relname = 'd'";
+        assert_eq!(rows(&client, size).await, ["-1|0"]);
+    });
+}
