@@ -117,6 +117,15 @@ fn modulo(value: i64, count: u64) -> u64 {
     i64::try_from(count).map_or(0, |count| value.rem_euclid(count).unsigned_abs())
 }
 
+/// A statement that changes a distributed table's tables on its nodes as the catalog was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStatement {
+    /// The OIDs of the nodes that run it.
+    pub nodes: Box<[Oid]>,
+    /// Its text.
+    pub text: String,
+}
+
 impl Relation {
     /// Whether its rows are on data nodes.
     pub fn is_distributed(&self) -> bool {

@@ -41,7 +41,7 @@ mod type_names;
 mod type_places;
 pub mod type_spelling;
 
-pub use distribution::{Distribution, DistributionMethod};
+pub use distribution::{Distribution, DistributionMethod, NodeStatement};
 pub use extended_statistics::{
     Combination, ExtendedFound, ExtendedStatistics, StatisticsExpression, StatisticsKind,
 };

@@ -26,6 +26,7 @@
 //! The store remembers for a while which objects each publication has touched. So a plan outlives
 //! a publication that touched none of the plan's objects (`history.rs`).
 
+use crate::distribution::NodeStatement;
 use crate::extension::Extension;
 use crate::history::{History, Mentions};
 use crate::not_null;
@@ -100,6 +101,9 @@ pub struct CatalogChanges {
     unwritten: OrdSet<ObjectId>,
     /// Rows that this transaction inserted.
     row_ids: OrdMap<ObjectId, RowId>,
+    /// The statements that the nodes of distributed tables have not run yet. The statement's caller
+    /// takes them and runs them in the same transaction.
+    for_nodes: Vec<NodeStatement>,
 }
 
 impl CatalogStore {
@@ -407,6 +411,7 @@ impl CatalogStore {
     /// Makes a transaction's changes visible to all. Called while it still holds its locks.
     pub fn publish(&self, changes: &CatalogChanges) {
         debug_assert!(changes.unwritten.is_empty(), "changes that are on no disk");
+        debug_assert!(changes.for_nodes.is_empty(), "changes that no node has made");
         let mut row_ids = self.row_ids.lock();
         for id in &changes.changed {
             if !is_there(&changes.catalog, *id) {
@@ -455,7 +460,18 @@ impl CatalogChanges {
             changed: OrdSet::new(),
             unwritten: OrdSet::new(),
             row_ids: OrdMap::new(),
+            for_nodes: Vec::new(),
         }
+    }
+
+    /// Adds a statement that nodes are to run.
+    pub fn add_for_nodes(&mut self, statement: NodeStatement) {
+        self.for_nodes.push(statement);
+    }
+
+    /// Takes the statements that nodes are to run.
+    pub fn take_for_nodes(&mut self) -> Vec<NodeStatement> {
+        std::mem::take(&mut self.for_nodes)
     }
 
     /// The transaction's own version.

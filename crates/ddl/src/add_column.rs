@@ -114,6 +114,7 @@ fn fill(ctx: &mut DdlContext<'_>, table: Relation) -> Result<()> {
             ctx.put(table)
         }
         Some(expr) => {
+            table.refuse_distributed("ADD COLUMN with a value for each row")?;
             let new = table.clone();
             rewrite(ctx, table, new, vec![(position, expr)])
         }

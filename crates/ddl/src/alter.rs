@@ -63,7 +63,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     };
     let mode = stmt.commands.iter().map(mode).max().unwrap_or(RelationLockMode::AccessExclusive);
     let Some(relation) = open_altered(ctx, stmt, mode)? else { return Ok(tag) };
-    distribution::refuse(ctx, &relation, tag)?;
+    distribution::check_actions(ctx, &relation, &stmt.commands)?;
     ctx.check_not_in_use(&relation, "ALTER TABLE")?;
     partition::check_not_detaching(&relation)?;
     persistence::check(ctx, &relation, &stmt.commands)?;

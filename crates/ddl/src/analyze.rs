@@ -8,8 +8,9 @@
 use super::restricted::restricted;
 use super::sample::Sample;
 use super::statistics::{Subject, extended, index};
-use super::{DdlContext, partition, vacuum_options};
+use super::{DdlContext, on_nodes, partition, vacuum_options};
 use std::sync::Arc;
+use steppe_catalog::system::definitions::quote_identifier;
 use steppe_catalog::{RelKind, Relation, Statistics};
 use steppe_counting::progress::{Phase, Progress, Utility};
 use steppe_exec::stored::{ColumnMap, TableAccess};
@@ -54,6 +55,10 @@ pub(crate) fn vacuum(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt) -> Result<&'st
         ctx.store.engine().purge_all()?;
     }
     for target in &targets {
+        if target.table.is_distributed() {
+            analyze_on_nodes(ctx, target, work)?;
+            continue;
+        }
         if work.vacuum && !vacuum_target(ctx, target, work)? {
             continue;
         }
@@ -97,7 +102,9 @@ fn targets(ctx: &mut DdlContext<'_>, stmt: &VacuumStmt, work: Work) -> Result<Ve
             );
             continue;
         }
-        table.refuse_distributed(if work.vacuum { "VACUUM" } else { "ANALYZE" })?;
+        if work.vacuum {
+            table.refuse_distributed("VACUUM")?;
+        }
         if let Some(unknown) = target.columns.iter().find(|name| table.column_index(name).is_none())
         {
             return Err(Error::new(
@@ -256,6 +263,18 @@ fn put_size(ctx: &mut DdlContext<'_>, table: &Arc<Relation>, rows: u64) -> Resul
     let known = known.cloned().unwrap_or_default();
     vacuumed.statistics = Some(Arc::new(Statistics { rows, pages, ..known }));
     ctx.put(vacuumed)
+}
+
+/// Has a distributed table's nodes analyze it.
+fn analyze_on_nodes(ctx: &mut DdlContext<'_>, target: &WorkTarget, work: Work) -> Result<()> {
+    let named = NamedFor { verb: "analyze", name: target.name.as_deref() };
+    let Some(table) = open_target(ctx, &target.table, named, work)? else { return Ok(()) };
+    let columns: Vec<_> = target.columns.iter().map(|name| quote_identifier(name)).collect();
+    let columns = match columns.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", columns.join(", ")),
+    };
+    on_nodes::command(ctx, &table, ("ANALYZE", &columns))
 }
 
 /// Statistics of a table and of what inherits from it, or of each leaf of a partitioned one and

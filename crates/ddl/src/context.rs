@@ -1,6 +1,7 @@
 //! The environment of a DDL statement, made in one place for all that change the catalog: a client's
 //! statement, a function, autovacuum's ANALYZE.
 
+use super::on_nodes::{self, Touched};
 use super::references;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, Relation};
@@ -50,6 +51,10 @@ pub struct DdlContext<'a> {
     pub in_use: Vec<Oid>,
     /// The tables with keys that are checked when the transaction ends.
     pub pending_checks: Vec<Oid>,
+    /// Whether the caller runs the statements for nodes that are left in the catalog changes.
+    pub reaches_nodes: bool,
+    /// The distributed tables that the statement has changed.
+    pub(crate) touched: Touched,
 }
 
 /// The parts of a [`DdlContext`] that differ between its users.
@@ -66,6 +71,8 @@ pub struct Origin<'a> {
     pub pending_checks: Vec<Oid>,
     /// The lock on a partitioned table under which partitions are added to it.
     pub parent_lock: RelationLockMode,
+    /// Whether the caller runs the statements for nodes that are left in the catalog changes.
+    pub reaches_nodes: bool,
 }
 
 impl<'a> Origin<'a> {
@@ -78,6 +85,7 @@ impl<'a> Origin<'a> {
             in_use: Vec::new(),
             pending_checks: Vec::new(),
             parent_lock: RelationLockMode::AccessExclusive,
+            reaches_nodes: false,
         }
     }
 }
@@ -108,6 +116,8 @@ impl<'a> DdlContext<'a> {
             spreading: None,
             in_use: origin.in_use,
             pending_checks: origin.pending_checks,
+            reaches_nodes: origin.reaches_nodes,
+            touched: Touched::default(),
         }
     }
 }
@@ -135,6 +145,7 @@ impl DdlContext<'_> {
     /// Adds or replaces a relation.
     pub fn put(&mut self, relation: impl Into<Arc<Relation>>) -> Result<()> {
         let relation = relation.into();
+        on_nodes::touch(self, &relation);
         if let Some(old) = self.catalog().relation(relation.oid) {
             self.session.relation_statistics().replaced(self.store.engine(), old, &relation)?;
         }
@@ -144,6 +155,9 @@ impl DdlContext<'_> {
 
     /// Removes a relation.
     pub(crate) fn remove(&mut self, oid: Oid) -> Result<()> {
+        if let Some(relation) = self.catalog().relation(oid) {
+            on_nodes::touch(self, relation);
+        }
         self.store.remove_relation(self.store.changes(self.pending), oid);
         Ok(())
     }
@@ -152,6 +166,7 @@ impl DdlContext<'_> {
     pub fn run<T>(&mut self, statement: impl FnOnce(&mut Self) -> Result<T>) -> Result<T> {
         let session = Arc::clone(&self.session);
         let done = in_session(&session, || statement(self))?;
+        on_nodes::finish(self)?;
         if self.pending.is_some() {
             references::lock(self)?;
         }

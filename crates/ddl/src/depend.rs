@@ -40,6 +40,7 @@ pub(super) fn dependents(
     roots: &[Object],
     behavior: DropBehavior,
 ) -> Result<Vec<Object>> {
+    ctx.touched.cascades |= behavior == DropBehavior::Cascade;
     let mut locked: Vec<Object> = Vec::new();
     let (catalog, found) = loop {
         let catalog = ctx.catalog();

@@ -11,7 +11,8 @@ use std::sync::Arc;
 use steppe_catalog::objects::{Node, NodeKind};
 use steppe_catalog::{Distribution, DistributionMethod as Method, Relation};
 use steppe_sql::ast::{
-    self, ConstraintKind, CreateTableStmt, DistributeBy, DistributionMethod, NodeSet, TableElement,
+    self, AlterTableCommand, ConstraintKind, CreateTableStmt, DistributeBy, DistributionMethod,
+    NodeSet, TableElement,
 };
 use steppe_sql::bind::is_system_column;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -46,8 +47,6 @@ fn refuse_kinds(create: &CreateTableStmt, table: &Relation, is_temporary: bool) 
         "DISTRIBUTE BY of a partition"
     } else if !table.inherits.is_empty() {
         "DISTRIBUTE BY with INHERITS"
-    } else if !table.options.is_empty() {
-        "DISTRIBUTE BY with storage parameters"
     } else if table.columns.iter().any(|column| column.generated) {
         "DISTRIBUTE BY with generated columns"
     } else {
@@ -176,9 +175,62 @@ pub(super) fn check_key(table: &Relation, attnums: &[i16]) -> Result<()> {
     }
 }
 
-/// 0A000 for a table, or the table of an index, that is distributed.
-pub(super) fn refuse(ctx: &mut DdlContext<'_>, relation: &Relation, what: &str) -> Result<()> {
-    relation.refuse_distributed(what)?;
+/// 0A000 for an action of ALTER TABLE that the nodes of a distributed table cannot follow. (All others
+/// are found by the table's change.)
+pub(super) fn check_actions(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    commands: &[AlterTableCommand],
+) -> Result<()> {
+    refuse_index(ctx, relation, "ALTER INDEX")?;
+    if !relation.is_distributed() {
+        return Ok(());
+    }
+    commands
+        .iter()
+        .find_map(refused_action)
+        .map_or(Ok(()), |action| relation.refuse_distributed(&format!("ALTER TABLE … {action}")))
+}
+
+/// The name of an action that is refused.
+fn refused_action(command: &AlterTableCommand) -> Option<&'static str> {
+    use AlterTableCommand as Command;
+    let is_generated =
+        |constraint: &ast::Constraint| matches!(constraint.kind, ConstraintKind::Generated { .. });
+    Some(match command {
+        Command::AddColumn { column, .. } if column.constraints.iter().any(is_generated) => {
+            "ADD COLUMN … GENERATED"
+        }
+        Command::AlterColumnType { using: Some(_), .. } => "ALTER COLUMN TYPE … USING",
+        Command::AddConstraint(constraint) => match constraint.kind {
+            ConstraintKind::NotNull { .. } if constraint.not_valid => "ADD NOT NULL NOT VALID",
+            ConstraintKind::Exclude(_) => "ADD EXCLUDE",
+            _ => return None,
+        },
+        Command::AddColumn { .. }
+        | Command::DropColumn { .. }
+        | Command::ColumnDefault { .. }
+        | Command::SetNotNull(_)
+        | Command::DropNotNull(_)
+        | Command::AlterColumnType { .. }
+        | Command::DropConstraint { .. }
+        | Command::ValidateConstraint(_)
+        | Command::AddIdentity { .. }
+        | Command::SetIdentity { .. }
+        | Command::DropIdentity { .. }
+        | Command::SetOptions(_)
+        | Command::ResetOptions(_)
+        | Command::ChangeOwner(_) => return None,
+        _ => "this action",
+    })
+}
+
+/// 0A000 for an index of a distributed table.
+pub(super) fn refuse_index(
+    ctx: &mut DdlContext<'_>,
+    relation: &Relation,
+    what: &str,
+) -> Result<()> {
     let Some(info) = &relation.index else { return Ok(()) };
     ctx.catalog().relation(info.table).map_or(Ok(()), |table| table.refuse_distributed(what))
 }

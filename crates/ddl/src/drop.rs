@@ -6,8 +6,8 @@
 use super::depend;
 use super::open::system_catalog;
 use super::{
-    DdlContext, cast, create_statistics, drop_column, extension, files_of, foreign_key, function,
-    operator, partition, trigger, types,
+    DdlContext, cast, create_statistics, distribution, drop_column, extension, files_of,
+    foreign_key, function, on_nodes, operator, partition, trigger, types,
 };
 use std::sync::Arc;
 use steppe_catalog::objects::{Object, kind_word};
@@ -63,6 +63,9 @@ pub(crate) fn drop_objects(ctx: &mut DdlContext<'_>, drop: &DropStmt) -> Result<
     for object in &drop.objects {
         let name = range_var(object)?;
         let Some(relation) = find_to_drop(ctx, &name, kind, drop.if_exists)? else { continue };
+        if drop.concurrently {
+            distribution::refuse_index(ctx, &relation, "DROP INDEX CONCURRENTLY")?;
+        }
         // Only this session uses temporary files, so they are freed at once.
         if drop.concurrently
             && relation.kind == RelKind::PartitionedIndex
@@ -396,7 +399,6 @@ fn all_truncated(
             }
         }
     }
-    tables.iter().try_for_each(|table| table.refuse_distributed("TRUNCATE"))?;
     let tables = foreign_key::truncated(ctx, tables, (truncate.behavior, notices))?;
     tables.iter().try_for_each(|table| ctx.check_not_in_use(table, "TRUNCATE"))?;
     Ok(tables)
@@ -432,7 +434,9 @@ fn truncated_by(ctx: &mut DdlContext<'_>, name: &RangeVar) -> Result<Vec<Arc<Rel
 /// TRUNCATE: makes new empty trees in place of the old ones. The commit frees the old ones.
 pub(crate) fn truncate(ctx: &mut DdlContext<'_>, truncate: &TruncateStmt) -> Result<()> {
     for table in all_truncated(ctx, truncate, true)? {
-        if table.kind == RelKind::Table {
+        if table.is_distributed() {
+            on_nodes::command(ctx, &table, ("TRUNCATE TABLE ONLY", ""))?;
+        } else if table.kind == RelKind::Table {
             empty_table(ctx, &table)?;
         }
         if truncate.restart_identity {

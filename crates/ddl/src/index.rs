@@ -3,7 +3,8 @@
 use super::build::{build, build_for};
 use super::reloptions::{self, Owner};
 use super::{
-    DdlContext, NameParts, distribution, generated, partition, relation_exists, truncate_name,
+    DdlContext, NameParts, distribution, generated, on_nodes, partition, relation_exists,
+    truncate_name,
 };
 use std::sync::Arc;
 use steppe_catalog::system::definitions::{self, OpclassMethod};
@@ -62,7 +63,9 @@ pub(crate) fn create_index(ctx: &mut DdlContext<'_>, create: &CreateIndexStmt) -
     }
     let table = ctx.open_table(&create.relation, RelationLockMode::Share)?;
     let table = ctx.lock_to_index(table.oid)?;
-    table.refuse_distributed("CREATE INDEX")?;
+    if create.concurrently {
+        table.refuse_distributed("CREATE INDEX CONCURRENTLY")?;
+    }
     ctx.check_not_in_use(&table, "CREATE INDEX")?;
     if create.concurrently && table.kind == RelKind::PartitionedTable {
         return Err(Error::new(
@@ -576,7 +579,9 @@ pub(crate) fn rebuild(ctx: &mut DdlContext<'_>, oid: Oid) -> Result<()> {
         .as_ref()
         .and_then(|i| catalog.relation(i.table))
         .ok_or_else(|| Error::internal("index without a table"))?;
-    table.refuse_distributed("REINDEX")?;
+    if table.is_distributed() {
+        return on_nodes::index_command(ctx, (table, index), "REINDEX INDEX");
+    }
     let old = super::files_of(index);
     let mut index = (**index).clone();
     build_for(ctx, table, &mut index, "REINDEX")?;

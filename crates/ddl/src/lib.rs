@@ -48,6 +48,7 @@ mod node;
 mod not_null;
 mod notices;
 pub mod of_function;
+mod on_nodes;
 mod open;
 mod operator;
 mod owner;

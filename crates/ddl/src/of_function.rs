@@ -31,6 +31,8 @@ pub fn change<T>(
     check_writable(origin.txn, command)?;
     origin.txn.start_statement()?;
     let (store, frame) = (session.store()?, session.frame()?);
+    // `Spi::in_transaction` runs the statements for nodes.
+    let origin = Origin { reaches_nodes: true, ..origin };
     let mut context = DdlContext::new(store, &frame, session, origin);
     let (mut f, mut done) = (Some(f), None);
     session.in_place(&mut || done = f.take().map(|f| context.run(f)));

@@ -268,7 +268,7 @@ pub(super) fn rewrite(
     new: Relation,
     values: Vec<(usize, Expr)>,
 ) -> Result<()> {
-    if old.kind == RelKind::PartitionedTable {
+    if old.kind == RelKind::PartitionedTable || old.is_distributed() {
         return retype_indexes(ctx, new);
     }
     let persistence = old.persistence();
@@ -330,7 +330,7 @@ pub(super) fn rewrite_as(
     Ok(())
 }
 
-/// A partitioned table has no rows to write: its indexes follow the new types.
+/// A partitioned or distributed table has no rows to write: its indexes follow the new types.
 fn retype_indexes(ctx: &mut DdlContext<'_>, new: Relation) -> Result<()> {
     ctx.put(new.clone())?;
     let catalog = ctx.catalog();

@@ -3,7 +3,7 @@
 //! moved relation are written again with its new name.
 
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, distribution, function, operator, types, view};
+use super::{DdlContext, create_statistics, function, operator, types, view};
 use std::sync::Arc;
 use steppe_catalog::objects::kind_word;
 use steppe_catalog::{RelKind, Relation, Schema, TEMPORARY_SCHEMA};
@@ -42,7 +42,6 @@ pub(super) fn set_schema(ctx: &mut DdlContext<'_>, stmt: &AlterSchemaStmt) -> Re
         return Ok(tag);
     };
     check_movable(ctx, &relation, kind)?;
-    distribution::refuse(ctx, &relation, "SET SCHEMA")?;
     let schema = new_schema(ctx, relation.schema, &stmt.new_schema)?;
     // `public` has a number of its own among the first, but takes everything.
     if schema < FIRST_NORMAL_OID && schema != steppe_catalog::PUBLIC {

@@ -13,11 +13,18 @@
 
 use crate::change::EventQueue;
 use crate::deferred::{Deferred, DeferredMark, DueEvents};
-use steppe_catalog::{Catalog, CatalogChanges};
-use steppe_cluster::transaction::{Participants, RemoteMark};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use steppe_catalog::objects::Node;
+use steppe_catalog::{Catalog, CatalogChanges, NodeStatement};
+use steppe_cluster::NodeId;
+use steppe_cluster::transaction::{Effect, Participants, RemoteMark};
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
-use steppe_types::{Oid, Result};
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// The longest time that a statement of DDL may take on a node. (Interrupts end it, too.)
+const DDL_TIME: Duration = Duration::from_secs(24 * 3600);
 
 /// The state of a transaction.
 pub struct Transaction {
@@ -164,6 +171,27 @@ impl Transaction {
         Some(self.rare.owned.as_mut()?.participants.take()?.participants)
     }
 
+    /// Runs the statements that DDL has left for the nodes of distributed tables, in the
+    /// transaction's sessions there. An error of a node is the DDL's.
+    pub fn run_on_nodes(&mut self, session: &dyn SessionHost) -> Result<()> {
+        let changes = self.rare.owned.as_mut().and_then(|owned| owned.changes.as_mut());
+        let Some(changes) = changes else { return Ok(()) };
+        let statements = changes.take_for_nodes();
+        if statements.is_empty() {
+            return Ok(());
+        }
+        let catalog = Arc::clone(changes.catalog());
+        let participants = self.rare.participants(session)?;
+        for NodeStatement { nodes, text } in &statements {
+            for node in nodes {
+                let node = identity(&catalog, *node)?;
+                let deadline = Instant::now() + DDL_TIME;
+                participants.execute_in_place(node, Effect::Any, text, deadline)?;
+            }
+        }
+        Ok(())
+    }
+
     fn forget_changes(&mut self) {
         if let Some(owned) = &mut self.rare.owned {
             owned.changes = None;
@@ -190,6 +218,20 @@ impl Transaction {
     pub fn into_parts(self) -> (Txn, Option<CatalogChanges>) {
         let changes = self.rare.owned.and_then(|owned| owned.changes);
         (self.txn, changes.filter(|changes| !changes.is_empty()))
+    }
+}
+
+/// The identity of a node's database: 55000 if it is not known.
+fn identity(catalog: &Catalog, node: Oid) -> Result<NodeId> {
+    let node = catalog.stored::<Node>().get(node);
+    let node = node.ok_or_else(|| Error::internal("a table on a node that is not there"))?;
+    match node.identity {
+        0 => {
+            let message = format!("node \"{}\" has never been reached", node.name);
+            Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
+                .hint("Use ALTER NODE when it can be reached."))
+        }
+        identity => Ok(NodeId(identity)),
     }
 }
 

@@ -11,7 +11,7 @@ mod relation;
 
 use super::alter::{Reach, check_kind};
 use super::open::system_catalog;
-use super::{DdlContext, create_statistics, distribution, function, trigger, truncate_name, types};
+use super::{DdlContext, create_statistics, function, trigger, truncate_name, types};
 use inherited::{rename_inherited_column, rename_inherited_constraint};
 pub(super) use relation::rename_relation;
 use std::sync::Arc;
@@ -66,7 +66,6 @@ pub(crate) fn rename(ctx: &mut DdlContext<'_>, rename: &RenameStmt) -> Result<&'
     if relation.is_system() {
         return Err(system_catalog(&relation));
     }
-    distribution::refuse(ctx, &relation, "RENAME")?;
     match (rename.kind, &rename.part) {
         (ObjectKind::Column, Some(column)) => {
             rename_inherited_column(ctx, &relation, column, new, Reach::of(name))?;

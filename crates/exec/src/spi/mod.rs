@@ -258,14 +258,19 @@ impl<'c> Spi<'c> {
         Ok(self.cx.newer_catalog()?.unwrap_or_else(|| self.cx.functions.catalog.clone()))
     }
 
-    /// Runs code in the transaction, other than a statement with a plan. The calling statement is
-    /// suspended meanwhile.
+    /// Runs code in the transaction, other than a statement with a plan, and then what it has left
+    /// for nodes. The calling statement is suspended meanwhile.
     pub fn in_transaction<T>(
         &mut self,
         f: impl FnOnce(&Arc<dyn SessionHost>, &mut Transaction) -> Result<T>,
     ) -> Result<T> {
         let session = Arc::clone(self.session());
-        self.lend(|txn| f(&session, present(txn)?))
+        self.lend(|txn| {
+            let transaction = present(txn)?;
+            let done = f(&session, transaction)?;
+            transaction.run_on_nodes(&*session)?;
+            Ok(done)
+        })
     }
 
     /// Lends the transaction out while the calling statement is suspended. Afterwards

@@ -244,10 +244,13 @@ impl Session {
             in_use,
             pending_checks,
             parent_lock: RelationLockMode::AccessExclusive,
+            reaches_nodes: true,
         };
         let mut context =
             DdlContext::new(&core.server.catalog, &frame, &self.statement.env.session, origin);
         let done = context.run(f);
+        let session = &*self.statement.env.session;
+        let done = done.and_then(|done| transaction.run_on_nodes(session).map(|()| done));
         transaction.forget_no_changes();
         let done = done?;
         self.refresh_names();

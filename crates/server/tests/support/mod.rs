@@ -4,6 +4,7 @@
 
 pub mod postgres;
 pub mod process;
+pub mod two_nodes;
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};

@@ -89,8 +89,13 @@ impl Postgres {
 
     /// The answer of psql, unaligned.
     pub fn try_query(&self, sql: &str) -> Option<String> {
+        self.try_query_in("postgres", sql)
+    }
+
+    /// The same in another database.
+    pub fn try_query_in(&self, database: &str, sql: &str) -> Option<String> {
         let output = Command::new("psql")
-            .args(["-X", "-A", "-t", "-q", "-U", "postgres", "-d", "postgres", "-h", "127.0.0.1"])
+            .args(["-X", "-A", "-t", "-q", "-U", "postgres", "-d", database, "-h", "127.0.0.1"])
             .args(["-p", &self.port.to_string(), "-c", sql])
             .stdin(Stdio::null())
             .output()
@@ -103,6 +108,10 @@ impl Postgres {
         self.try_query(sql).unwrap_or_else(|| panic!("{sql} fails on the node"))
     }
 
+    pub fn query_in(&self, database: &str, sql: &str) -> String {
+        self.try_query_in(database, sql).unwrap_or_else(|| panic!("{sql} fails in {database}"))
+    }
+
     /// The number of sessions of Steppe on it, whose state is this.
     pub fn sessions(&self, state: &str) -> usize {
         let sql = format!(
@@ -110,6 +119,15 @@ impl Postgres {
              LIKE '{state}'"
         );
         self.query(&sql).parse().expect("a number")
+    }
+
+    /// The statement that makes one of its databases a node of a cluster.
+    pub fn create_node_in(&self, name: &str, database: &str) -> String {
+        let port = self.port;
+        format!(
+            "CREATE NODE {name} WITH (TYPE = 'datanode', HOST = '127.0.0.1', PORT = {port}, \
+             dbname = '{database}')"
+        )
     }
 
     /// The statement that makes it a node of a cluster.

@@ -1,0 +1,33 @@
+//! A coordinator over two data nodes, which are databases of one PostgreSQL 15.
+
+use super::postgres::Postgres;
+use super::{TestServer, rows_of};
+use tokio_postgres::Client;
+
+/// The nodes' names, and their databases'.
+pub const NODES: [&str; 2] = ["n1", "n2"];
+
+/// The coordinator and its nodes.
+pub struct TwoNodes {
+    pub server: TestServer,
+    node: Postgres,
+}
+
+impl TwoNodes {
+    /// Starts them; `None` where PostgreSQL 15 is not installed.
+    pub async fn start() -> Option<(TwoNodes, Client)> {
+        let node = Postgres::start(&["max_prepared_transactions=20"])?;
+        let server = TestServer::start();
+        let client = server.client().await;
+        for name in NODES {
+            node.query(&format!("CREATE DATABASE {name}"));
+            rows_of(&client, &node.create_node_in(name, name)).await;
+        }
+        Some((TwoNodes { server, node }, client))
+    }
+
+    /// The answer of a node itself.
+    pub fn on(&self, node: &str, sql: &str) -> String {
+        self.node.query_in(node, sql)
+    }
+}
