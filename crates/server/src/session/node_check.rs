@@ -84,7 +84,7 @@ fn introduce(
     run(&format!(
         "{INSTALL}
          CREATE TABLE IF NOT EXISTS steppe_cluster.node (
-             only boolean PRIMARY KEY DEFAULT true CHECK (only),
+             \"only\" boolean PRIMARY KEY DEFAULT true CHECK (\"only\"),
              identity bigint NOT NULL);
          INSERT INTO steppe_cluster.node (identity) VALUES ({drawn}) ON CONFLICT DO NOTHING"
     ))?;
