@@ -463,11 +463,14 @@ impl Change<'_> {
             return Err(Error::internal("statement needs a transaction and has none"));
         };
         let deletes = self.modify.command == Command::Delete;
-        let kind = if deletes { ChangeKind::Delete } else { ChangeKind::Update };
+        let (kind, mode) = match deletes {
+            true => (ChangeKind::Delete, RowLockMode::Update),
+            false => (ChangeKind::Update, RowLockMode::NoKeyUpdate),
+        };
         let attempt = ChangeOf::new(kind, id, &of.table.relation, &txn.txn);
         let mut kept = None;
         scratch.values.resize(layout.len(), Datum::Null);
-        let outcome = rows.modify(&mut txn.txn, id, &mut |current, out| {
+        let outcome = rows.modify_in(&mut txn.txn, id, mode, &mut |current, out| {
             kept = if attempt.repeatable && !current.visible_to_snapshot {
                 Some(Kept::TooNew)
             } else {
@@ -506,6 +509,10 @@ impl Change<'_> {
             }
             // The condition was checked over the newest version.
             Attempted::Kept | Attempted::Newer(_) | Attempted::Gone => Ok(PointOutcome::Done(0)),
+            // Plan nodes compute whether the key changes, which decides how the row is waited for.
+            Attempted::Wait(..) if !deletes && self.modify.target.written.is_key => {
+                Ok(PointOutcome::General)
+            }
             Attempted::Wait(wait, at) => Ok(PointOutcome::MustWait(wait, at)),
             Attempted::Held => Err(Error::internal("a change of a row did not wait")),
         }

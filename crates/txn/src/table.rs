@@ -220,6 +220,18 @@ enum Step<T> {
     Blocked(Blocked),
 }
 
+impl Action {
+    /// The mode in which a row is locked for it.
+    pub fn mode(self) -> RowLockMode {
+        match self {
+            Action::Keep | Action::Replace { key_changed: false } => RowLockMode::NoKeyUpdate,
+            Action::Replace { key_changed: true } | Action::Delete | Action::Move => {
+                RowLockMode::Update
+            }
+        }
+    }
+}
+
 impl TableStore {
     /// The table whose rows are in `file`.
     pub fn open(engine: &Engine, file: FileId) -> TableStore {
@@ -445,12 +457,27 @@ impl TableStore {
         row: RowId,
         f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
     ) -> Result<ModifyOutcome> {
+        self.modify_in(txn, row, RowLockMode::NoKeyUpdate, f)
+    }
+
+    /// As [`Self::modify`], for a caller that knows the mode of its change before `f` sees the newest
+    /// version. While another transaction's version is in the way, the request queues in this mode:
+    /// a session that shares the key then queues before the change that waits for it.
+    pub fn modify_in(
+        &self,
+        txn: &mut Txn,
+        row: RowId,
+        mode: RowLockMode,
+        f: &mut dyn FnMut(Current<'_>, &mut Vec<u8>) -> Result<Action>,
+    ) -> Result<ModifyOutcome> {
         txn.assign_xid();
         txn.watched(|all, member| all.read_row(member, self.file.number(), row.0))?;
         loop {
-            let step = self.modify_once(txn, row, f)?;
-            let blocked = match step {
+            let blocked = match self.modify_once(txn, row, f)? {
                 Step::Done(outcome) => return Ok(outcome),
+                Step::Blocked(Blocked::By(Some(owner), known)) => {
+                    Blocked::By(Some(owner), known.max(mode))
+                }
                 Step::Blocked(blocked) => blocked,
             };
             match self.queue(txn, row, blocked, WaitPolicy::Block)? {
@@ -523,21 +550,17 @@ impl TableStore {
             }
             let current = Current { row: bytes, visible_to_snapshot: visible, meta };
             let action = f(current, &mut new)?;
-            let mode = match action {
-                Action::Keep if visible => {
-                    step = Step::Done(ModifyOutcome::Kept);
-                    return Ok(());
-                }
-                Action::Keep => {
-                    let newest = RowVersion { row: bytes.to_vec(), meta };
-                    step = Step::Done(ModifyOutcome::UpdatedConcurrently { newest });
-                    return Ok(());
-                }
-                Action::Replace { key_changed: false } => RowLockMode::NoKeyUpdate,
-                Action::Replace { key_changed: true } | Action::Delete | Action::Move => {
-                    RowLockMode::Update
-                }
-            };
+            if action == Action::Keep {
+                step = Step::Done(match visible {
+                    true => ModifyOutcome::Kept,
+                    false => {
+                        let newest = RowVersion { row: bytes.to_vec(), meta };
+                        ModifyOutcome::UpdatedConcurrently { newest }
+                    }
+                });
+                return Ok(());
+            }
+            let mode = action.mode();
             let pid = txn.shared().pid();
             let claim = txn.engine().locks.row_claim(pid, row_tag(tree, row), mode);
             // Also where the version is its own: beside a change that keeps the key, another transaction

@@ -76,7 +76,7 @@ impl<'a> TableWriter<'a> {
         loop {
             let txn = &mut cx.txn()?.txn;
             let of = ChangeOf::new(kind, id, &self.table.relation, txn);
-            let outcome = rows.modify(txn, id, &mut |current, out| {
+            let outcome = rows.modify_in(txn, id, action.mode(), &mut |current, out| {
                 if current.meta != version.meta {
                     return Ok(Action::Keep);
                 }

@@ -21,7 +21,7 @@ pub(crate) struct Written {
     pub(super) indexes: Box<[usize]>,
     /// A column of a key that foreign keys may refer to is written, perhaps with its old value. The
     /// row lock is in mode UPDATE (PostgreSQL's ExecUpdateLockMode).
-    pub(super) is_key: bool,
+    pub(crate) is_key: bool,
     /// A column is written that decides the row's partition.
     pub(crate) moves: bool,
 }
