@@ -395,7 +395,7 @@ impl CatalogStore {
                 ModifyOutcome::Done => return Ok(()),
                 // A writer whose lock we were handed is still finishing.
                 ModifyOutcome::MustWait(wait) => wait.wait_blocking()?,
-                ModifyOutcome::NotFound | ModifyOutcome::DeletedConcurrently => {
+                ModifyOutcome::NotFound | ModifyOutcome::DeletedConcurrently { .. } => {
                     return Err(Error::new(
                         SqlState::SERIALIZATION_FAILURE,
                         "could not serialize access due to concurrent update",

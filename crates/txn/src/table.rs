@@ -38,7 +38,7 @@ use crate::new_rows::NewRows;
 use crate::parts::ScanParts;
 use crate::row_ids::{RANGE_SIZE_MAX, row_id_of};
 use crate::status::TxnStatus;
-use crate::txn::{Persistence, Txn};
+use crate::txn::{IsolationLevel, Persistence, Txn};
 use crate::view::{RowBuf, RowMeta, RowVersion, View};
 
 /// The number of a row in its table; never changes, and never is another row's.
@@ -84,7 +84,10 @@ pub enum ModifyOutcome {
     /// The snapshot sees no such row.
     NotFound,
     /// Deleted by a transaction that committed after the snapshot.
-    DeletedConcurrently,
+    DeletedConcurrently {
+        /// The version that the snapshot sees was updated first. READ COMMITTED does not ask for this.
+        updated: bool,
+    },
     /// Moved to another table by a transaction that committed after the snapshot.
     MovedConcurrently,
     /// The caller kept a version that committed after its snapshot: here it is.
@@ -129,7 +132,10 @@ pub enum LockOutcome {
     /// The snapshot sees no such row.
     NotFound,
     /// Deleted by a transaction that committed after the snapshot.
-    DeletedConcurrently,
+    DeletedConcurrently {
+        /// The version that the snapshot sees was updated first. READ COMMITTED does not ask for this.
+        updated: bool,
+    },
     /// Moved to another table by a transaction that committed after the snapshot.
     MovedConcurrently,
     /// Locked, but the newest version committed after the snapshot.
@@ -314,6 +320,16 @@ impl TableStore {
         Ok(Some(RowHeader::split(&value)?.0))
     }
 
+    /// Whether the version of a row that the snapshot sees was updated before a deletion that the
+    /// snapshot does not see. PostgreSQL names the first change in its error, because a transaction
+    /// only looks at the tuple that its snapshot sees.
+    fn was_updated(&self, txn: &Txn, row: RowId) -> Result<bool> {
+        if txn.isolation() == IsolationLevel::ReadCommitted {
+            return Ok(false);
+        }
+        self.newest_header(row)?.map_or(Ok(false), |deletion| txn.view().was_updated(deletion))
+    }
+
     /// Waits for the transaction that is changing a row, if it is another one. `None` if none is. A
     /// transaction that has only locked the row is not waited for.
     pub fn wait_for_change(&self, txn: &mut Txn, row: RowId) -> Result<Option<LockWait>> {
@@ -474,6 +490,10 @@ impl TableStore {
         txn.watched(|all, member| all.read_row(member, self.file.number(), row.0))?;
         loop {
             let blocked = match self.modify_once(txn, row, f)? {
+                Step::Done(ModifyOutcome::DeletedConcurrently { .. }) => {
+                    let updated = self.was_updated(txn, row)?;
+                    return Ok(ModifyOutcome::DeletedConcurrently { updated });
+                }
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Blocked(Blocked::By(Some(owner), known)) => {
                     Blocked::By(Some(owner), known.max(mode))
@@ -706,7 +726,7 @@ fn refuse(standing: Standing) -> Step<ModifyOutcome> {
             return Step::Blocked(Blocked::By(Some(owner), RowLockMode::NoKeyUpdate));
         }
         Standing::SelfUpdated(by) => ModifyOutcome::SelfUpdated { by },
-        Standing::DeletedAfter => ModifyOutcome::DeletedConcurrently,
+        Standing::DeletedAfter => ModifyOutcome::DeletedConcurrently { updated: false },
         Standing::MovedAfter => ModifyOutcome::MovedConcurrently,
         Standing::Absent | Standing::DeletedBefore | Standing::Free { .. } => {
             ModifyOutcome::NotFound

@@ -270,6 +270,21 @@ impl View {
         Ok(true)
     }
 
+    /// Whether the version that the snapshot sees was replaced by an update first, given the row's
+    /// deletion, which the snapshot does not see.
+    #[cold]
+    pub(crate) fn was_updated(&self, deletion: RowHeader) -> Result<bool> {
+        let (mut header, mut scratch) = (deletion, Vec::new());
+        while let Origin::Changed(undo) = header.origin {
+            let before = self.before(undo, &mut scratch)?;
+            if self.sees(before)? {
+                break;
+            }
+            header = before;
+        }
+        Ok(!header.word.is_deleted())
+    }
+
     /// Whether nobody has committed a version that the snapshot does not see, given the newest.
     pub(crate) fn is_current(&self, newest: RowHeader) -> Result<bool> {
         let (mut header, mut scratch) = (newest, Vec::new());

@@ -245,7 +245,9 @@ fn put_or_take(
                 return txn.commit().map(drop);
             }
             ModifyOutcome::MustWait(wait) => wait.wait_blocking()?,
-            ModifyOutcome::NotFound | ModifyOutcome::DeletedConcurrently => return txn.rollback(),
+            ModifyOutcome::NotFound | ModifyOutcome::DeletedConcurrently { .. } => {
+                return txn.rollback();
+            }
             other => panic!("unexpected outcome {other:?}"),
         }
     }

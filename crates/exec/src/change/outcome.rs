@@ -103,8 +103,10 @@ pub(crate) fn of_modify(outcome: ModifyOutcome, of: &ChangeOf<'_>) -> Result<Att
         ModifyOutcome::SelfUpdated { by: OwnCommand::Later } => {
             return Err(changed_within(of.kind));
         }
-        ModifyOutcome::DeletedConcurrently if of.repeatable => return Err(serialization("delete")),
-        ModifyOutcome::DeletedConcurrently => Attempted::Gone,
+        ModifyOutcome::DeletedConcurrently { updated } if of.repeatable => {
+            return Err(serialization(if updated { "update" } else { "delete" }));
+        }
+        ModifyOutcome::DeletedConcurrently { .. } => Attempted::Gone,
         ModifyOutcome::MovedConcurrently => return Err(moved_concurrently(of.repeatable)),
         ModifyOutcome::UpdatedConcurrently { .. } if of.repeatable => {
             return Err(serialization("update"));
@@ -123,12 +125,12 @@ pub(crate) fn of_lock(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<Attempt
             return Err(changed_within(of.kind));
         }
         LockOutcome::NotFound | LockOutcome::SelfUpdated { .. } => Attempted::Gone,
-        LockOutcome::DeletedConcurrently if of.repeatable => {
+        LockOutcome::DeletedConcurrently { updated } if of.repeatable => {
             // PostgreSQL calls the deletion an update in the error of SELECT … FOR, too.
-            let what = if of.kind == ChangeKind::Lock { "update" } else { "delete" };
-            return Err(serialization(what));
+            let is_update = updated || of.kind == ChangeKind::Lock;
+            return Err(serialization(if is_update { "update" } else { "delete" }));
         }
-        LockOutcome::DeletedConcurrently => Attempted::Gone,
+        LockOutcome::DeletedConcurrently { .. } => Attempted::Gone,
         LockOutcome::MovedConcurrently => return Err(moved_concurrently(of.repeatable)),
         LockOutcome::UpdatedConcurrently { .. } if of.repeatable => {
             return Err(serialization("update"));
@@ -146,7 +148,7 @@ pub(crate) fn of_conflict(outcome: LockOutcome, of: &ChangeOf<'_>) -> Result<InT
         LockOutcome::UpdatedConcurrently { newest } => InTheWay::Newer(newest),
         LockOutcome::SelfUpdated { newest: Some(newest), .. } => InTheWay::Own(newest),
         LockOutcome::NotFound
-        | LockOutcome::DeletedConcurrently
+        | LockOutcome::DeletedConcurrently { .. }
         | LockOutcome::MovedConcurrently
         | LockOutcome::SelfUpdated { newest: None, .. } => InTheWay::Gone,
         LockOutcome::MustWait(wait) => InTheWay::Wait(wait, of.wait()),

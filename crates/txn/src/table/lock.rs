@@ -27,6 +27,10 @@ impl TableStore {
         }
         loop {
             let blocked = match self.lock_once(txn, row, mode)? {
+                Step::Done(LockOutcome::DeletedConcurrently { .. }) => {
+                    let updated = self.was_updated(txn, row)?;
+                    return Ok(LockOutcome::DeletedConcurrently { updated });
+                }
                 Step::Done(outcome) => return Ok(outcome),
                 Step::Blocked(blocked) => blocked,
             };
@@ -118,8 +122,8 @@ impl TableStore {
                 }
                 other => {
                     step = match refuse(other) {
-                        Step::Done(ModifyOutcome::DeletedConcurrently) => {
-                            Step::Done(LockOutcome::DeletedConcurrently)
+                        Step::Done(ModifyOutcome::DeletedConcurrently { updated }) => {
+                            Step::Done(LockOutcome::DeletedConcurrently { updated })
                         }
                         Step::Done(ModifyOutcome::MovedConcurrently) => {
                             Step::Done(LockOutcome::MovedConcurrently)

@@ -647,7 +647,7 @@ impl<'a> World<'a> {
             ModifyOutcome::Done => true,
             ModifyOutcome::MustWait(_) => false,
             ModifyOutcome::UpdatedConcurrently { .. }
-            | ModifyOutcome::DeletedConcurrently
+            | ModifyOutcome::DeletedConcurrently { .. }
             | ModifyOutcome::MovedConcurrently
                 if repeatable =>
             {
@@ -727,7 +727,7 @@ impl<'a> World<'a> {
             }
             LockOutcome::Locked | LockOutcome::WouldBlock => {}
             LockOutcome::UpdatedConcurrently { .. }
-            | LockOutcome::DeletedConcurrently
+            | LockOutcome::DeletedConcurrently { .. }
             | LockOutcome::MovedConcurrently => {
                 assert_eq!(self.clients[who].isolation, IsolationLevel::RepeatableRead);
             }
