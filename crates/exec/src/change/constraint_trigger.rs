@@ -2,50 +2,59 @@
 //! src/backend/commands/trigger.c).
 
 use super::hooks::{OldAndNew, Trigger};
+use super::put_off::PutOff;
 use super::trigger::Fired;
 use crate::context::ExecContext;
 use crate::deferred::{DeferredEvent, TriggerRow};
 use crate::expr::Compiler;
 use std::sync::Arc;
 use steppe_catalog::Relation;
-use steppe_catalog::trigger::Trigger as Definition;
+use steppe_catalog::trigger::ConstraintTrigger;
 use steppe_functions::FnContext;
 use steppe_sql::plan::PlannedStmt;
-use steppe_types::{Error, Result};
+use steppe_types::{Error, Oid, Result};
 
 impl Fired<'_> {
-    /// Adds the call to the transaction's deferred events if the trigger is deferred now.
-    pub(super) fn defer(
-        &self,
-        trigger: &Trigger,
-        (old, new): OldAndNew<'_>,
-        cx: &mut ExecContext,
-    ) -> Result<bool> {
-        let is_deferrable = |trigger: &Definition| {
-            trigger.constraint.is_some_and(|constraint| constraint.deferral.is_deferrable())
-        };
-        if !is_deferrable(&trigger.definition) {
-            return Ok(false);
+    /// The trigger of the row's table, with its constraint, if it is DEFERRABLE. What is compiled for
+    /// one partition serves others, whose triggers have OIDs of their own.
+    fn deferrable(&self, trigger: &Trigger) -> Result<Option<(Oid, ConstraintTrigger)>> {
+        if !trigger.is_deferrable() {
+            return Ok(None);
         }
-        // What is compiled for one partition serves others, whose triggers have OIDs of their own.
         let mut own = self.relation.triggers.iter();
         let own = own.find(|own| own.name == trigger.definition.name);
         let own = own.ok_or_else(|| Error::internal("a row's table lacks its trigger"))?;
-        let Some(constraint) = own.constraint else { return Ok(false) };
-        let deferred = cx.txn()?.deferred_mut();
-        if !deferred.is_deferred(constraint.oid, constraint.deferral) {
-            return Ok(false);
+        Ok(own.constraint.map(|constraint| (own.oid, constraint)))
+    }
+
+    /// Whether the call has moved to the transaction's deferred events.
+    #[inline]
+    pub(super) fn is_put_off(&self, trigger: &Trigger, put_off: &PutOff) -> Result<bool> {
+        let own = self.deferrable(trigger)?;
+        Ok(own.is_some_and(|(_, own)| put_off.has(own.oid, own.deferral)))
+    }
+
+    /// Moves the call to the transaction's deferred events if the trigger is deferred now.
+    pub(super) fn put_off(
+        &self,
+        trigger: &Trigger,
+        (old, new): OldAndNew<'_>,
+        put_off: &mut PutOff,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let Some((trigger, constraint)) = self.deferrable(trigger)? else { return Ok(()) };
+        if !put_off.ask(constraint.oid, constraint.deferral, cx)? {
+            return Ok(());
         }
         let row = TriggerRow {
             table: self.relation.oid,
-            trigger: own.oid,
+            trigger,
             constraint: constraint.oid,
             command: self.command,
             old: old.map(Box::from),
             new: new.map(Box::from),
         };
-        cx.defer(DeferredEvent::Trigger(Box::new(row)), constraint.deferral)?;
-        Ok(true)
+        cx.defer(DeferredEvent::Trigger(Box::new(row)), constraint.deferral)
     }
 }
 

@@ -41,26 +41,17 @@ pub(super) fn note(
     Ok(())
 }
 
-/// Checks keys when their turn in the queue has come. The transaction keeps the keys of deferred
-/// constraints.
-pub(super) fn check_due(checks: Vec<KeyCheck>, cx: &mut ExecContext) -> Result<()> {
-    if checks.is_empty() {
-        return Ok(());
+/// Moves a check to the transaction's deferred events if its constraint is deferred. Otherwise gives
+/// it back.
+pub(super) fn put_off(check: KeyCheck, cx: &mut ExecContext) -> Result<Option<KeyCheck>> {
+    let index = cx.functions.catalog.relation(check.index);
+    let info = index.and_then(|index| index.index.as_ref());
+    let initially = info.map_or(Deferral::NotDeferrable, |info| info.deferral);
+    if !cx.txn()?.deferred_mut().is_deferred(check.index, initially) {
+        return Ok(Some(check));
     }
-    let catalog = Arc::clone(&cx.functions.catalog);
-    let deferral = |check: &KeyCheck| {
-        let info = catalog.relation(check.index).and_then(|index| index.index.as_ref());
-        info.map_or(Deferral::NotDeferrable, |info| info.deferral)
-    };
-    let mut due = Vec::new();
-    for check in checks {
-        let initially = deferral(&check);
-        match cx.txn()?.deferred_mut().is_deferred(check.index, initially) {
-            true => cx.defer(DeferredEvent::Unique(check), initially)?,
-            false => due.push(check),
-        }
-    }
-    self::check(&due, cx)
+    cx.defer(DeferredEvent::Unique(check), initially)?;
+    Ok(None)
 }
 
 impl ExecContext {
@@ -112,7 +103,8 @@ fn run_all(mut events: DueEvents, cx: &mut ExecContext) -> Result<()> {
     run_deferred_references(&references, cx)
 }
 
-fn check(checks: &[KeyCheck], cx: &mut ExecContext) -> Result<()> {
+/// Checks keys in their order: 23505.
+pub(super) fn check(checks: &[KeyCheck], cx: &mut ExecContext) -> Result<()> {
     let mut open: Option<(Oid, TableAccess, IndexAccess)> = None;
     for check in checks {
         cx.check_interrupts()?;

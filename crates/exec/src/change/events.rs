@@ -11,12 +11,13 @@
 //! The rows for triggers are kept as they were, beyond work_mem in temporary files. One event
 //! stands for a run of rows.
 //!
-//! Deferred constraints leave the queue when their turn comes. The session keeps them until SET
-//! CONSTRAINTS or COMMIT.
+//! Events of deferred constraints leave the queue before the first of the others runs
+//! ([`super::put_off`]). The session keeps them until SET CONSTRAINTS or COMMIT.
 
 use super::deferred;
 use super::foreign_key::{KeyLog, KeySet};
 use super::hooks::{HookSet, OldAndNew, RowCommand, Trigger};
+use super::put_off::PutOff;
 use super::transition::{Captured, Complete};
 use super::trigger::{Fired, TriggerAnswer, TriggerRows};
 use crate::context::ExecContext;
@@ -43,7 +44,7 @@ pub(crate) enum Event {
 /// The events of one statement, or of a COPY.
 #[derive(Default)]
 pub(crate) struct EventQueue {
-    events: Vec<Event>,
+    pub(super) events: Vec<Event>,
     tables: Vec<QueuedTable>,
     /// The places of tables, each with its triggers that a part of the statement can meet.
     places: HashMap<(Oid, usize), usize>,
@@ -221,6 +222,7 @@ impl EventQueue {
             later.captured.append(&mut self.captured);
             later.changes = self.changes;
         }
+        let put_off = self.put_off(cx)?;
         let mut captured = Vec::new();
         let mut rechecks = Vec::new();
         for event in std::mem::take(&mut self.events) {
@@ -228,13 +230,13 @@ impl EventQueue {
                 rechecks.push(check);
                 continue;
             }
-            deferred::check_due(std::mem::take(&mut rechecks), cx)?;
+            deferred::check(&std::mem::take(&mut rechecks), cx)?;
             match event {
                 Event::Rows { log, first, count } => {
-                    self.fire_rows((log, first, count), &mut captured, cx)?;
+                    self.fire_rows((log, first, count), (&put_off, &mut captured), cx)?;
                 }
                 Event::Keys { log, first, count } => {
-                    self.keys.get_mut(log).ok_or_else(lost)?.run(first, count, cx)?;
+                    self.key_log_at(log)?.run((first, count), &put_off, cx)?;
                 }
                 Event::Statement { table, command, due } => {
                     let relation = &self.table(table)?.relation;
@@ -251,7 +253,32 @@ impl EventQueue {
                 Event::UniqueRecheck(_) => {}
             }
         }
-        deferred::check_due(rechecks, cx)
+        deferred::check(&rechecks, cx)
+    }
+
+    /// Whether any trigger of a queued row may be deferred.
+    pub(super) fn has_deferrable_triggers(&self) -> bool {
+        self.tables.iter().any(|table| table.hooks.has_deferrable())
+    }
+
+    /// Moves the deferred events of a run of rows.
+    pub(super) fn put_rows_off(
+        &mut self,
+        (log, first, count): (usize, usize, usize),
+        put_off: &mut PutOff,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let (log, tables) = (self.logs.get_mut(log).ok_or_else(lost)?, &self.tables);
+        let mut row = Vec::new();
+        for at in first..first + count {
+            cx.check_interrupts()?;
+            log.queued(at, &mut row)?.put_off(tables, put_off, cx)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn key_log_at(&mut self, log: usize) -> Result<&mut KeyLog> {
+        self.keys.get_mut(log).ok_or_else(lost)
     }
 
     /// Calls the triggers of a run of rows. Rows that they insert may be held until its end. A
@@ -259,7 +286,7 @@ impl EventQueue {
     fn fire_rows(
         &mut self,
         (log, first, count): (usize, usize, usize),
-        captured: &mut Vec<Complete>,
+        (put_off, captured): (&PutOff, &mut Vec<Complete>),
         cx: &mut ExecContext,
     ) -> Result<()> {
         let holds = count > 1 && captured.is_empty() && !cx.has_captured();
@@ -270,7 +297,7 @@ impl EventQueue {
         let mut rows = QueuedRows { log, at: first, end: first + count, of: None, row: Vec::new() };
         let mut fired = Ok(());
         while fired.is_ok() && rows.at < rows.end {
-            fired = rows.fire(tables, captured, cx);
+            fired = rows.fire(tables, (put_off, captured), cx);
         }
         let stored = cx.end_holding();
         fired.and(stored)
@@ -321,7 +348,7 @@ impl QueuedRows<'_> {
     fn fire(
         &mut self,
         tables: &[QueuedTable],
-        captured: &mut Vec<Complete>,
+        (put_off, captured): (&PutOff, &mut Vec<Complete>),
         cx: &mut ExecContext,
     ) -> Result<()> {
         let queued = self.log.queued(self.at, &mut self.row)?;
@@ -335,7 +362,7 @@ impl QueuedRows<'_> {
             self.of = Some((queued.table, queued.command));
             return fired.call_run(trigger, self, cx);
         }
-        queued.fire(tables, captured, cx)?;
+        queued.fire(tables, (put_off, captured), cx)?;
         self.at += 1;
         Ok(())
     }
@@ -391,20 +418,37 @@ impl QueuedRow<'_> {
         Some(QueuedRow { table: *table as usize, command, group, due: *due as u64, rows })
     }
 
-    /// Calls its triggers, or defers them.
+    /// Calls the triggers whose calls have not moved.
     fn fire(
         &self,
         tables: &[QueuedTable],
-        captured: &mut Vec<Complete>,
+        (put_off, captured): (&PutOff, &mut Vec<Complete>),
         cx: &mut ExecContext,
     ) -> Result<()> {
         let QueuedTable { relation, hooks } = tables.get(self.table).ok_or_else(lost)?;
         for trigger in self.due(&hooks.command(self.command).after_row) {
+            let fired = Fired { command: self.command, relation, captured };
+            if fired.is_put_off(trigger, put_off)? {
+                continue;
+            }
             cx.complete(trigger, (relation.oid, self.command), captured);
             let fired = Fired { command: self.command, relation, captured };
-            if !fired.defer(trigger, self.rows, cx)? {
-                fired.call(trigger, self.rows, cx)?;
-            }
+            fired.call(trigger, self.rows, cx)?;
+        }
+        Ok(())
+    }
+
+    /// Moves the calls of deferred triggers.
+    fn put_off(
+        &self,
+        tables: &[QueuedTable],
+        put_off: &mut PutOff,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let QueuedTable { relation, hooks } = tables.get(self.table).ok_or_else(lost)?;
+        let fired = Fired { command: self.command, relation, captured: &[] };
+        for trigger in self.due(&hooks.command(self.command).after_row) {
+            fired.put_off(trigger, self.rows, put_off, cx)?;
         }
         Ok(())
     }

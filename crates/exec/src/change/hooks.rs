@@ -81,6 +81,13 @@ impl Trigger {
         is_plain && self.function.is_called_alike()
     }
 
+    /// Whether its calls may be deferred.
+    #[inline]
+    pub(super) fn is_deferrable(&self) -> bool {
+        let constraint = self.definition.constraint;
+        constraint.is_some_and(|constraint| constraint.deferral.is_deferrable())
+    }
+
     /// Whether it is to fire for a change of these rows (TriggerEnabled).
     #[inline]
     pub(super) fn fires(&self, (old, new): OldAndNew<'_>, cx: &mut ExecContext) -> Result<bool> {
@@ -178,6 +185,11 @@ impl HookSet {
         let mut set = HookSet::default();
         set.of_command[command as usize] = hooks;
         Ok(Some(Arc::new(set)))
+    }
+
+    /// Whether the calls of any of them may be deferred.
+    pub(super) fn has_deferrable(&self) -> bool {
+        self.of_command.iter().any(|hooks| hooks.after_row.iter().any(|t| t.is_deferrable()))
     }
 
     /// The triggers of a command.

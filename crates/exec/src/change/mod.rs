@@ -23,6 +23,7 @@
 //! | `redundant` | suppress_redundant_updates_trigger |
 //! | `instead` | INSTEAD OF triggers of views |
 //! | `events` | what is done at the end of the statement |
+//! | `put_off` | which of that is deferred |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `foreign_key` | foreign keys: checks of referencing rows, actions on them |
 //! | `checks` | NOT NULL, CHECK, and the errors with their details |
@@ -44,6 +45,7 @@ mod instead;
 mod mark;
 mod node;
 pub(crate) mod outcome;
+mod put_off;
 mod quiet;
 pub(crate) mod redundant;
 mod returned;

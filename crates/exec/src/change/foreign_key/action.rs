@@ -106,6 +106,31 @@ impl Referenced {
         !has_null && !is_kept
     }
 
+    /// NO ACTION is as deferrable as its constraint, the other actions are not.
+    pub(super) fn deferral(&self) -> Deferral {
+        match self.action {
+            ReferentialAction::NoAction => self.deferral,
+            _ => Deferral::NotDeferrable,
+        }
+    }
+
+    /// Moves the check of a removed key to the transaction's deferred events.
+    pub(super) fn defer(
+        &self,
+        relation: &Relation,
+        change: KeyChange<'_>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let of = KeyOfRow {
+            table: relation.oid,
+            referencing: self.referencing.oid,
+            constraint: self.oid,
+            row: change.row,
+            key: pick(&self.places, change.old.unwrap_or_default())?.into(),
+        };
+        cx.defer(DeferredEvent::Unreferenced(Box::new(of)), self.deferral)
+    }
+
     /// Runs the action.
     pub(super) fn run(
         &self,
@@ -114,22 +139,6 @@ impl Referenced {
         cx: &mut ExecContext,
     ) -> Result<()> {
         let key = pick(&self.places, change.old.unwrap_or_default())?;
-        let deferral = match self.action {
-            ReferentialAction::NoAction => self.deferral,
-            _ => Deferral::NotDeferrable,
-        };
-        if deferral.is_deferrable() && cx.txn()?.deferred_mut().is_deferred(self.oid, deferral) {
-            let of = KeyOfRow {
-                table: relation.oid,
-                referencing: self.referencing.oid,
-                constraint: self.oid,
-                row: change.row,
-                key: key.into(),
-            };
-            let event = DeferredEvent::Unreferenced(Box::new(of));
-            cx.defer(event, deferral)?;
-            return Ok(());
-        }
         let Some(statement) = &self.change else { return self.refuse(relation, &key, cx) };
         let mut params = Vec::with_capacity(2 * key.len());
         if statement.params() > key.len() {

@@ -10,6 +10,7 @@ use crate::access::TableAccess;
 use crate::access::long_keys::group_of;
 use crate::change::Target;
 use crate::change::hooks::RowCommand;
+use crate::change::put_off::PutOff;
 use crate::context::ExecContext;
 use crate::deferred::{DeferredEvent, KeyOfRow};
 use std::ops::Range;
@@ -58,6 +59,27 @@ impl Referencing {
         self.oid
     }
 
+    pub(super) fn deferral(&self) -> Deferral {
+        self.deferral
+    }
+
+    /// Moves the check of a row to the transaction's deferred events.
+    pub(super) fn defer(
+        &self,
+        relation: &Relation,
+        change: KeyChange<'_>,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let of = KeyOfRow {
+            table: relation.oid,
+            referencing: relation.oid,
+            constraint: self.oid,
+            row: change.row,
+            key: pick(&self.places, change.new.unwrap_or_default())?.into(),
+        };
+        cx.defer(DeferredEvent::Reference(Box::new(of)), self.deferral)
+    }
+
     fn key<'r>(&self, version: &'r [Datum]) -> impl Iterator<Item = &'r Datum> + use<'r, '_> {
         self.places.iter().filter_map(|at| version.get(*at))
     }
@@ -81,21 +103,22 @@ impl Referencing {
     }
 }
 
-/// Checks the rows of a batch.
+/// Checks the rows of a batch, under the constraints whose checks are not put off.
 pub(super) fn check(
     set: &KeySet,
     relation: &Arc<Relation>,
     changes: &[KeyChange<'_>],
+    put_off: &PutOff,
     cx: &mut ExecContext,
 ) -> Result<()> {
-    if set.references.is_empty() {
+    if set.references.iter().all(|key| put_off.has(key.oid, key.deferral)) {
         return Ok(());
     }
     let txn = &mut cx.txn()?.txn;
     let outer = txn.suspend_statement();
     txn.use_command();
     let started = txn.start_statement();
-    let checked = started.and_then(|()| check_now(set, relation, changes, cx));
+    let checked = started.and_then(|()| check_now(set, relation, changes, put_off, cx));
     cx.txn()?.txn.resume_statement(outer);
     checked
 }
@@ -104,19 +127,12 @@ fn check_now(
     set: &KeySet,
     relation: &Arc<Relation>,
     changes: &[KeyChange<'_>],
+    put_off: &PutOff,
     cx: &mut ExecContext,
 ) -> Result<()> {
     let mut first: Option<(usize, Error)> = None;
-    for key in &set.references {
-        let is_deferred = key.deferral.is_deferrable()
-            && cx.txn()?.deferred_mut().is_deferred(key.oid, key.deferral);
+    for key in set.references.iter().filter(|key| !put_off.has(key.oid, key.deferral)) {
         let concerned = changes.iter().enumerate().filter(|(_, change)| key.concerns(**change));
-        if is_deferred {
-            for (_, change) in concerned {
-                defer(key, relation, *change, cx)?;
-            }
-            continue;
-        }
         let concerned: Vec<(usize, KeyChange<'_>)> = concerned.map(|(at, c)| (at, *c)).collect();
         let failed = first_missing(key, set.columns(), relation, &concerned, cx)?;
         if let Some((at, error)) = failed
@@ -126,24 +142,6 @@ fn check_now(
         }
     }
     first.map_or(Ok(()), |(_, error)| Err(error))
-}
-
-fn defer(
-    key: &Referencing,
-    relation: &Relation,
-    change: KeyChange<'_>,
-    cx: &mut ExecContext,
-) -> Result<()> {
-    let values = pick(&key.places, change.new.unwrap_or_default())?;
-    let of = KeyOfRow {
-        table: relation.oid,
-        referencing: relation.oid,
-        constraint: key.oid,
-        row: change.row,
-        key: values.into(),
-    };
-    let event = DeferredEvent::Reference(Box::new(of));
-    cx.defer(event, key.deferral)
 }
 
 /// Checks the one row that a statement has inserted, at the statement's end and without a queue.
@@ -166,7 +164,7 @@ pub(in crate::change) fn check_one(
         if !find_one(key, set.columns(), row, &mut buffers, cx)? {
             let new = pick(set.columns(), row)?;
             let change = KeyChange { row: id, old: None, new: Some(&new) };
-            return check_now(set, &target.table.relation, &[change], cx);
+            return check_now(set, &target.table.relation, &[change], &PutOff::default(), cx);
         }
     }
     Ok(())

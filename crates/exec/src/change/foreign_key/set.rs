@@ -9,6 +9,7 @@ use super::check::{Referencing, find_early};
 use super::violation::pick;
 use crate::change::events::Event;
 use crate::change::hooks::RowCommand;
+use crate::change::put_off::PutOff;
 use crate::change::{Target, TargetRules};
 use crate::context::ExecContext;
 use crate::expr::Row;
@@ -357,8 +358,52 @@ fn push(
 }
 
 impl KeyLog {
-    /// Runs the checks and actions of `count` queued keys.
-    pub(crate) fn run(&mut self, first: usize, count: usize, cx: &mut ExecContext) -> Result<()> {
+    /// Moves the deferred checks of `count` queued keys. False: there are no others.
+    pub(in crate::change) fn put_off(
+        &mut self,
+        (first, count): (usize, usize),
+        put_off: &mut PutOff,
+        cx: &mut ExecContext,
+    ) -> Result<bool> {
+        let KeyLog { relation, set, rows, reader } = self;
+        let (mut references, mut actions) = (Vec::new(), Vec::new());
+        for key in &set.references {
+            if put_off.ask(key.oid(), key.deferral(), cx)? {
+                references.push(key);
+            }
+        }
+        for key in &set.actions {
+            if put_off.ask(key.oid(), key.deferral(), cx)? {
+                actions.push(key);
+            }
+        }
+        if references.is_empty() && actions.is_empty() {
+            return Ok(true);
+        }
+        let (width, mut values) = (set.columns.len(), Vec::new());
+        for at in first..first + count {
+            cx.check_interrupts()?;
+            values.clear();
+            let is_there = rows.read_at(reader, at, &mut values)?;
+            let change = KeyChange::of(set.command, &values, width).filter(|_| is_there);
+            let change = change.ok_or_else(lost)?;
+            for key in actions.iter().filter(|key| key.concerns(change)) {
+                key.defer(relation, change, cx)?;
+            }
+            for key in references.iter().filter(|key| key.concerns(change)) {
+                key.defer(relation, change, cx)?;
+            }
+        }
+        Ok(references.len() < set.references.len() || actions.len() < set.actions.len())
+    }
+
+    /// Runs the checks and actions of `count` queued keys that are not put off.
+    pub(in crate::change) fn run(
+        &mut self,
+        (first, count): (usize, usize),
+        put_off: &PutOff,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
         let KeyLog { relation, set, rows, reader } = self;
         let (width, mut values) = (set.columns.len(), Vec::new());
         // Actions of one row come before the checks of the next.
@@ -370,7 +415,7 @@ impl KeyLog {
             let end = (at + together).min(first + count);
             for row in at..end {
                 if !rows.read_at(reader, row, &mut values)? {
-                    return Err(Error::internal("a queued key is not there"));
+                    return Err(lost());
                 }
             }
             let row_width = values.len() / (end - at);
@@ -378,17 +423,23 @@ impl KeyLog {
                 .chunks_exact(row_width)
                 .map(|row| KeyChange::of(set.command, row, width))
                 .collect::<Option<_>>()
-                .ok_or_else(|| Error::internal("a queued key has no row"))?;
+                .ok_or_else(lost)?;
+            let due = |key: &&Referenced| !put_off.has(key.oid(), key.deferral());
             for change in changes.iter().filter(|_| !set.actions.is_empty()) {
-                for key in set.actions.iter().filter(|key| key.concerns(*change)) {
+                for key in set.actions.iter().filter(due).filter(|key| key.concerns(*change)) {
                     key.run(relation, *change, cx)?;
                 }
             }
-            super::check::check(set, relation, &changes, cx)?;
+            super::check::check(set, relation, &changes, put_off, cx)?;
             at = end;
         }
         Ok(())
     }
+}
+
+#[cold]
+fn lost() -> Error {
+    Error::internal("a queued key is not there")
 }
 
 impl<'r> KeyChange<'r> {
