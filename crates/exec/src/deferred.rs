@@ -291,7 +291,7 @@ mod tests {
 
     fn event(constraint: Oid) -> DeferredEvent {
         let (row, key) = (RowId(1), Box::from([Datum::text("a key"), Datum::Null]));
-        let of = KeyOfRow { table: 1, referencing: 1, constraint, row, key };
+        let of = KeyOfRow { table: 1, referencing: 1, constraint, row, key, command: 7 };
         DeferredEvent::Reference(Box::new(of))
     }
 
@@ -310,7 +310,7 @@ mod tests {
         let mut all = Vec::new();
         while let Some(event) = due.next_event().expect("reads") {
             let DeferredEvent::Reference(of) = event else { panic!("another kind of event") };
-            assert_eq!((of.row, of.key.len(), of.table), (RowId(1), 2, 1));
+            assert_eq!((of.row, of.key.len(), of.table, of.command), (RowId(1), 2, 1, 7));
             all.push(of.constraint);
         }
         all

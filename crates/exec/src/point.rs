@@ -468,11 +468,16 @@ impl Change<'_> {
             false => (ChangeKind::Update, RowLockMode::NoKeyUpdate),
         };
         let attempt = ChangeOf::new(kind, id, &of.table.relation, &txn.txn);
+        let xid = txn.txn.xid();
+        let of_own = !deletes && self.modify.target.has_keys_of_own(RowCommand::Update);
         let mut kept = None;
         scratch.values.resize(layout.len(), Datum::Null);
         let outcome = rows.modify_in(&mut txn.txn, id, mode, &mut |current, out| {
             kept = if attempt.repeatable && !current.visible_to_snapshot {
                 Some(Kept::TooNew)
+            } else if of_own && current.meta.xid() == xid {
+                // Its deferred checks are made anew.
+                Some(Kept::Unpatchable)
             } else {
                 match self.recheck(layout, current, &mut scratch.values, cx)? {
                     None if !deletes => self.patch(of.table, current, scratch, out, cx)?,

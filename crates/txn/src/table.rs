@@ -320,6 +320,21 @@ impl TableStore {
         Ok(Some(RowHeader::split(&value)?.0))
     }
 
+    /// Whether each of some rows still is in the version that a command of the transaction has written:
+    /// no later command has changed it, or deleted it.
+    pub fn are_versions_of(&self, txn: &Txn, rows: &[(RowId, u32)]) -> Result<Vec<bool>> {
+        let Some(tree) = self.file.tree()? else { return Ok(vec![false; rows.len()]) };
+        let (view, mut near, mut value) = (txn.view(), None, Vec::new());
+        let mut is_version = |(row, command): &(RowId, u32)| {
+            if !tree.read_near(&row.0.to_be_bytes(), &mut value, &mut near)? {
+                return Ok(false);
+            }
+            let (header, _) = RowHeader::split(&value)?;
+            view.is_written_by(header, *command)
+        };
+        rows.iter().map(&mut is_version).collect()
+    }
+
     /// Whether the version of a row that the snapshot sees was updated before a deletion that the
     /// snapshot does not see. PostgreSQL names the first change in its error, because a transaction
     /// only looks at the tuple that its snapshot sees.

@@ -164,6 +164,12 @@ impl View {
         }
     }
 
+    /// Whether a command of the own transaction wrote a version that is no deletion.
+    pub(crate) fn is_written_by(&self, header: RowHeader, command: u32) -> Result<bool> {
+        let is_own = header.word.xid() == self.snapshot.xid && !header.word.is_deleted();
+        Ok(is_own && self.command_of(header)? == command)
+    }
+
     /// Which command of the own transaction put a version in the place of the one that the
     /// snapshot sees, given the row's newest version, which is the own transaction's and unseen.
     #[cold]

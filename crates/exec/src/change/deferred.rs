@@ -74,19 +74,12 @@ pub fn run_deferred(events: DueEvents, env: &ExecEnv, txn: &mut Option<Transacti
 /// The most events that are checked together.
 const TOGETHER: usize = 4096;
 
-/// Runs of events of one kind, table and constraint are checked together, some thousands at a time.
+/// Runs of events of one kind are checked together, some thousands at a time.
 fn run_all(mut events: DueEvents, cx: &mut ExecContext) -> Result<()> {
     let (mut keys, mut references) = (Vec::new(), Vec::<KeyOfRow>::new());
     let mut trigger = None;
     while let Some(event) = events.next_event()? {
-        let is_same = match (&event, references.last()) {
-            (DeferredEvent::Reference(of), Some(last)) => {
-                (of.table, of.constraint) == (last.table, last.constraint)
-                    && references.len() < TOGETHER
-            }
-            _ => false,
-        };
-        if !is_same {
+        if !matches!(event, DeferredEvent::Reference(_)) || references.len() >= TOGETHER {
             run_deferred_references(&std::mem::take(&mut references), cx)?;
         }
         if !matches!(event, DeferredEvent::Unique(_)) || keys.len() >= TOGETHER {

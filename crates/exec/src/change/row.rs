@@ -57,8 +57,7 @@ impl Attempt {
         if let Attempted::Done = attempted {
             let versions = (&self.old[..], &self.new[..]);
             writer.finish_replace(&target.written, (id, version), versions, cx)?;
-            let versions = (Some(&self.old[..]), Some(&self.new[..]));
-            target.queue_keys(RowCommand::Update, id, versions, cx)?;
+            target.queue_updated_keys((id, version.meta), (&self.old, &self.new), cx)?;
             target.queue_after(RowCommand::Update, Some(&self.old), Some(&self.new), cx)?;
         }
         Ok(attempted)

@@ -19,6 +19,9 @@ pub struct KeyOfRow {
     pub row: RowId,
     /// The key's values.
     pub key: Box<[Datum]>,
+    /// The number of the command that has written the row's version with the key. It matters for a
+    /// referencing row only.
+    pub command: u32,
 }
 
 /// A changed row that a constraint trigger is to be called for.
@@ -95,7 +98,7 @@ impl Class {
         };
         let of_key = |kind, of: KeyOfRow| {
             let oids = (of.table, of.referencing, of.constraint);
-            let values = [Datum::Record(of.key.into()), Datum::Null];
+            let values = [Datum::Record(of.key.into()), Datum::Int8(i64::from(of.command))];
             (class(kind, oids, RowCommand::Insert), of.row, values)
         };
         match event {
@@ -121,17 +124,20 @@ impl Class {
             _ => None,
         };
         let [first, second] = values;
-        let of_key = |key: Datum| {
-            let key = record(key).ok_or_else(lost)?;
-            Ok::<_, Error>(Box::new(KeyOfRow { table, referencing: other, constraint, row, key }))
+        let of_key = |key: Datum, command: Datum| {
+            let (Some(key), Datum::Int8(command)) = (record(key), command) else {
+                return Err(lost());
+            };
+            let (referencing, command) = (other, command as u32);
+            Ok(Box::new(KeyOfRow { table, referencing, constraint, row, key, command }))
         };
         Ok(match self.kind {
             Kind::Unique => {
                 let Datum::Bytea(key) = first else { return Err(lost()) };
                 DeferredEvent::Unique(KeyCheck { index: table, key: Box::from(&*key), row })
             }
-            Kind::Reference => DeferredEvent::Reference(of_key(first)?),
-            Kind::Unreferenced => DeferredEvent::Unreferenced(of_key(first)?),
+            Kind::Reference => DeferredEvent::Reference(of_key(first, second)?),
+            Kind::Unreferenced => DeferredEvent::Unreferenced(of_key(first, second)?),
             Kind::Trigger => {
                 let (old, new) = (record(first), record(second));
                 let trigger = other;

@@ -127,6 +127,7 @@ impl Referenced {
             constraint: self.oid,
             row: change.row,
             key: pick(&self.places, change.old.unwrap_or_default())?.into(),
+            command: change.command,
         };
         cx.defer(DeferredEvent::Unreferenced(Box::new(of)), self.deferral)
     }

@@ -13,6 +13,7 @@ use crate::change::hooks::RowCommand;
 use crate::change::put_off::PutOff;
 use crate::context::ExecContext;
 use crate::deferred::{DeferredEvent, KeyOfRow};
+use hashbrown::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Constraint, Deferral, ForeignKey, Relation};
@@ -76,6 +77,7 @@ impl Referencing {
             constraint: self.oid,
             row: change.row,
             key: pick(&self.places, change.new.unwrap_or_default())?.into(),
+            command: change.command,
         };
         cx.defer(DeferredEvent::Reference(Box::new(of)), self.deferral)
     }
@@ -92,13 +94,17 @@ impl Referencing {
         }
     }
 
-    /// Whether a change needs a check (RI_FKey_fk_upd_check_required).
+    /// Whether a change needs a check (RI_FKey_fk_upd_check_required). The deferred check of an own
+    /// version is void once that version is replaced, so the new version needs one.
     pub(super) fn concerns(&self, change: KeyChange<'_>) -> bool {
         let Some(new) = change.new else { return false };
         match self.nulls(new) {
             Nulls::All => false,
             Nulls::Some => self.match_full,
-            Nulls::None => change.old.is_none_or(|old| !self.key(old).eq(self.key(new))),
+            Nulls::None => {
+                change.replaces_own && self.deferral.is_deferrable()
+                    || change.old.is_none_or(|old| !self.key(old).eq(self.key(new)))
+            }
         }
     }
 }
@@ -163,7 +169,7 @@ pub(in crate::change) fn check_one(
     for key in &set.references {
         if !find_one(key, set.columns(), row, &mut buffers, cx)? {
             let new = pick(set.columns(), row)?;
-            let change = KeyChange { row: id, old: None, new: Some(&new) };
+            let change = KeyChange::inserted(id, &new, cx)?;
             return check_now(set, &target.table.relation, &[change], &PutOff::default(), cx);
         }
     }
@@ -396,19 +402,46 @@ fn confirm(
     }))
 }
 
-/// Checks keys that were deferred, of rows of one table under one constraint.
+/// Runs deferred checks of rows. The checks of one table and one constraint are made together. The
+/// error is that of the first row that fails.
 pub(in crate::change) fn run_deferred_references(
     checks: &[KeyOfRow],
     cx: &mut ExecContext,
 ) -> Result<()> {
-    let Some(KeyOfRow { table, constraint: oid, .. }) = checks.first() else { return Ok(()) };
+    let mut groups: HashMap<(Oid, Oid), Vec<usize>> = HashMap::new();
+    for (at, check) in checks.iter().enumerate() {
+        groups.entry((check.table, check.constraint)).or_default().push(at);
+    }
+    let mut groups: Vec<Vec<usize>> = groups.into_values().collect();
+    groups.sort_unstable();
+    let mut first: Option<(usize, Error)> = None;
+    for mut group in groups {
+        if let Some((least, _)) = &first {
+            group.retain(|at| at < least);
+        }
+        first = first_deferred(checks, &group, cx)?.or(first);
+    }
+    first.map_or(Ok(()), |(_, error)| Err(error))
+}
+
+/// The first of some checks of one table and one constraint that fails, with its error. A check is
+/// void if its version of the row is not the row's newest one: either the row has been deleted, or the
+/// newest version has a check of its own.
+fn first_deferred(
+    checks: &[KeyOfRow],
+    group: &[usize],
+    cx: &mut ExecContext,
+) -> Result<Option<(usize, Error)>> {
+    let Some(KeyOfRow { table, constraint: oid, .. }) = group.first().map(|at| &checks[*at]) else {
+        return Ok(None);
+    };
     let catalog = Arc::clone(&cx.functions.catalog);
     // The table, or the constraint, may have been dropped.
-    let Some(relation) = catalog.relation(*table) else { return Ok(()) };
+    let Some(relation) = catalog.relation(*table) else { return Ok(None) };
     let is_it = |own: &&Constraint| catalog.root_constraint(relation, own) == *oid;
     let own = relation.constraints.iter().find(is_it);
     let Some((constraint, key)) = own.and_then(|own| Some((own, own.foreign_key()?))) else {
-        return Ok(());
+        return Ok(None);
     };
     let engine = Arc::clone(cx.txn()?.txn.engine());
     for locked in [key.table, relation.oid] {
@@ -420,15 +453,19 @@ pub(in crate::change) fn run_deferred_references(
     let places = (0..columns.len()).collect();
     let opened = Referencing::open((&**relation, constraint, &**key), places, (&catalog, &engine))?;
     cx.txn()?.txn.start_statement()?;
-    for checks in checks.chunks(1024) {
-        let changes: Vec<(usize, KeyChange<'_>)> = checks
-            .iter()
-            .map(|check| KeyChange { row: check.row, old: None, new: Some(&check.key) })
-            .enumerate()
-            .collect();
-        if let Some((_, error)) = first_missing(&opened, &columns, relation, &changes, cx)? {
-            return Err(error);
+    let table = TableAccess::open(&engine, relation)?;
+    let Some(rows) = table.rows() else { return Ok(None) };
+    for group in group.chunks(1024) {
+        let versions: Vec<(RowId, u32)> =
+            group.iter().map(|at| (checks[*at].row, checks[*at].command)).collect();
+        let are_live = rows.are_versions_of(&cx.txn()?.txn, &versions)?;
+        let live = group.iter().zip(are_live).filter(|(_, is_live)| *is_live);
+        let changes: Vec<(usize, KeyChange<'_>)> =
+            live.map(|(at, _)| (*at, KeyChange::of_check(&checks[*at]))).collect();
+        let failed = first_missing(&opened, &columns, relation, &changes, cx)?;
+        if failed.is_some() {
+            return Ok(failed);
         }
     }
-    Ok(())
+    Ok(None)
 }

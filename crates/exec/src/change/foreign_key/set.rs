@@ -12,11 +12,12 @@ use crate::change::hooks::RowCommand;
 use crate::change::put_off::PutOff;
 use crate::change::{Target, TargetRules};
 use crate::context::ExecContext;
+use crate::deferred::KeyOfRow;
 use crate::expr::Row;
 use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
 use steppe_catalog::{Catalog, Relation};
-use steppe_txn::{Engine, NewRows, RowId};
+use steppe_txn::{Engine, NewRows, RowId, RowMeta};
 use steppe_types::{Datum, Error, Result, SqlState};
 
 /// Rows that are checked together.
@@ -41,6 +42,11 @@ pub(crate) struct KeySet {
     /// The foreign keys that refer to the table.
     pub(super) actions: Box<[Referenced]>,
     command: RowCommand,
+    /// A foreign key of the table is DEFERRABLE.
+    is_deferrable: bool,
+    /// The columns of all its keys stay as they are, so that it concerns only rows that the
+    /// transaction itself has written before, and whose checks may be deferred.
+    is_of_own: bool,
 }
 
 /// The values of a row's keys before and after a change. `None`: the row did not exist then.
@@ -49,13 +55,17 @@ pub(super) struct KeyChange<'r> {
     pub(super) row: RowId,
     pub(super) old: Option<&'r [Datum]>,
     pub(super) new: Option<&'r [Datum]>,
+    /// The number of the command that has made the change.
+    pub(super) command: u32,
+    /// The version before the change was the transaction's own.
+    pub(super) replaces_own: bool,
 }
 
 /// Keys of one table's rows that one command has changed.
 pub(crate) struct KeyLog {
     relation: Arc<Relation>,
     set: Arc<KeySet>,
-    /// The row's id, its old key columns, its new ones.
+    /// The row's id, its command if any key is DEFERRABLE, its old key columns, its new ones.
     rows: TupleStore,
     /// The place of the last key that was read: the next event's keys mostly follow it, so that a
     /// file is read on.
@@ -135,6 +145,8 @@ impl KeySet {
             references: Box::default(),
             actions: Box::default(),
             command,
+            is_deferrable: false,
+            is_of_own: true,
         };
         if command != RowCommand::Delete {
             let mut met = Vec::new();
@@ -143,7 +155,11 @@ impl KeySet {
                 let enabled = relation.key_enabled(constraint.oid, false);
                 // A key that MATCH FULL forbids is found by each UPDATE of its row.
                 let has_mixed = key.match_full && columns.len() > 1;
-                if (has_mixed || is_met(&columns)) && enabled.fires(replays) {
+                let is_written = has_mixed || is_met(&columns);
+                let is_deferrable = key.deferral.is_deferrable();
+                if (is_written || is_deferrable) && enabled.fires(replays) {
+                    set.is_deferrable |= is_deferrable;
+                    set.is_of_own &= !is_written;
                     let of = (&**relation, constraint, &**key);
                     let places = set.places(&columns);
                     met.push(Referencing::open(of, places, (catalog, engine))?);
@@ -154,6 +170,7 @@ impl KeySet {
         }
         if command != RowCommand::Insert {
             set.actions = set.actions_on(relation, &is_met, (catalog, replays))?.into();
+            set.is_of_own &= set.actions.is_empty();
         }
         Ok((!set.references.is_empty() || !set.actions.is_empty()).then_some(set))
     }
@@ -235,11 +252,20 @@ impl Target {
         self.keys.as_deref()?.command(command)
     }
 
-    /// Whether a command meets foreign keys in any session.
+    /// Whether a command meets foreign keys in any session, for rows of other transactions.
     pub(crate) fn has_keys(&self, command: RowCommand) -> bool {
+        self.sets(command).any(|set| !set.is_of_own)
+    }
+
+    /// Whether a command meets foreign keys in any session.
+    pub(crate) fn has_keys_of_own(&self, command: RowCommand) -> bool {
+        self.sets(command).next().is_some()
+    }
+
+    fn sets(&self, command: RowCommand) -> impl Iterator<Item = &Arc<KeySet>> {
         let rules = self.keys.as_deref();
         let replayed = rules.and_then(|rules| rules.replayed.as_deref());
-        rules.into_iter().chain(replayed).any(|rules| rules.command(command).is_some())
+        rules.into_iter().chain(replayed).filter_map(move |rules| rules.command(command))
     }
 
     /// The foreign keys that a command meets in this session, whose role decides
@@ -268,8 +294,24 @@ impl Target {
     ) -> Result<()> {
         match self.keys_met(command, cx)? {
             None => Ok(()),
-            Some(set) => queue(&self.table.relation, set, row, (old, new), cx),
+            Some(set) => queue(&self.table.relation, set, row, (old, new), false, cx),
         }
+    }
+
+    /// Queues the keys of an updated row, if foreign keys concern it. `was`: the version before.
+    #[inline]
+    pub(crate) fn queue_updated_keys(
+        &self,
+        (row, was): (RowId, RowMeta),
+        (old, new): (&[Datum], &[Datum]),
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        let Some(set) = self.keys_met(RowCommand::Update, cx)? else { return Ok(()) };
+        let replaces_own = was.xid() == cx.txn()?.txn.xid();
+        if set.is_of_own && !replaces_own {
+            return Ok(());
+        }
+        queue(&self.table.relation, set, row, (Some(old), Some(new)), replaces_own, cx)
     }
 
     /// 0A000 for a row that is about to move to another partition, if a foreign key refers to this
@@ -277,7 +319,8 @@ impl Target {
     pub(crate) fn check_may_move(&self, old: &[Datum]) -> Result<()> {
         let Some(set) = self.keys(RowCommand::Delete) else { return Ok(()) };
         let key = pick(&set.columns, old)?;
-        let change = KeyChange { row: RowId(0), old: Some(&key), new: None };
+        let change = KeyChange::of(RowCommand::Delete, (RowId(0), 0, false), &key, key.len());
+        let Some(change) = change else { return Err(lost()) };
         match set.actions.iter().find(|of| !of.is_of_root() && of.concerns(change)) {
             None => Ok(()),
             Some(_) => Err(Error::new(
@@ -302,8 +345,8 @@ impl Target {
             self.table.decode_stored(rows.row(at), &set.columns, &mut values)?;
         }
         let keys = ids.iter().zip(values.chunks_exact(set.columns.len()));
-        let changes: Vec<KeyChange<'_>> =
-            keys.map(|(id, key)| KeyChange { row: *id, old: None, new: Some(key) }).collect();
+        let changes = keys.map(|(id, key)| KeyChange::inserted(*id, key, cx));
+        let changes = changes.collect::<Result<Vec<_>>>()?;
         for at in find_early(set, &changes, cx)? {
             push(&self.table.relation, set, changes[at], cx)?;
         }
@@ -316,11 +359,14 @@ fn queue(
     set: &Arc<KeySet>,
     row: RowId,
     (old, new): (Option<&[Datum]>, Option<&[Datum]>),
+    replaces_own: bool,
     cx: &mut ExecContext,
 ) -> Result<()> {
     let pick = |row: Option<&[Datum]>| row.map(|row| pick(&set.columns, row)).transpose();
     let (old, new) = (pick(old)?, pick(new)?);
-    push(relation, set, KeyChange { row, old: old.as_deref(), new: new.as_deref() }, cx)
+    let command = cx.txn()?.txn.command_id();
+    let (old, new) = (old.as_deref(), new.as_deref());
+    push(relation, set, KeyChange { row, old, new, command, replaces_own }, cx)
 }
 
 fn push(
@@ -336,11 +382,15 @@ fn push(
     let queue = cx.queue();
     let log = queue.key_log(relation.oid, set, || {
         let versions = if set.command == RowCommand::Update { 2 } else { 1 };
-        let rows = TupleStore::new(1 + versions * set.columns.len(), work_mem, Some(temp));
+        let head = 1 + usize::from(set.is_deferrable);
+        let rows = TupleStore::new(head + versions * set.columns.len(), work_mem, Some(temp));
         let (relation, set) = (Arc::clone(relation), Arc::clone(set));
         KeyLog { relation, set, rows, reader: StoreReader::default() }
     });
     let mut row = vec![Datum::Int8(change.row.0 as i64)];
+    if set.is_deferrable {
+        row.push(Datum::Int8(i64::from(change.command) << 1 | i64::from(change.replaces_own)));
+    }
     let versions = change.old.into_iter().chain(change.new);
     versions.for_each(|version| row.extend_from_slice(version));
     let rows = &mut queue.keys[log].rows;
@@ -385,7 +435,7 @@ impl KeyLog {
             cx.check_interrupts()?;
             values.clear();
             let is_there = rows.read_at(reader, at, &mut values)?;
-            let change = KeyChange::of(set.command, &values, width).filter(|_| is_there);
+            let change = KeyChange::queued(set, &values, width).filter(|_| is_there);
             let change = change.ok_or_else(lost)?;
             for key in actions.iter().filter(|key| key.concerns(change)) {
                 key.defer(relation, change, cx)?;
@@ -421,7 +471,7 @@ impl KeyLog {
             let row_width = values.len() / (end - at);
             let changes: Vec<KeyChange<'_>> = values
                 .chunks_exact(row_width)
-                .map(|row| KeyChange::of(set.command, row, width))
+                .map(|row| KeyChange::queued(set, row, width))
                 .collect::<Option<_>>()
                 .ok_or_else(lost)?;
             let due = |key: &&Referenced| !put_off.has(key.oid(), key.deferral());
@@ -443,18 +493,48 @@ fn lost() -> Error {
 }
 
 impl<'r> KeyChange<'r> {
-    fn of(command: RowCommand, row: &'r [Datum], width: usize) -> Option<KeyChange<'r>> {
-        let (Datum::Int8(id), versions) = row.split_first()? else { return None };
-        let row = RowId(*id as u64);
-        Some(match command {
-            RowCommand::Insert => KeyChange { row, old: None, new: Some(versions) },
-            RowCommand::Delete | RowCommand::Truncate => {
-                KeyChange { row, old: Some(versions), new: None }
-            }
+    /// The change that a row of a log stands for. `width`: the number of its key columns.
+    fn queued(set: &KeySet, row: &'r [Datum], width: usize) -> Option<KeyChange<'r>> {
+        let (Datum::Int8(id), mut versions) = row.split_first()? else { return None };
+        let (mut command, mut replaces_own) = (0, false);
+        if set.is_deferrable {
+            let (Datum::Int8(by), rest) = versions.split_first()? else { return None };
+            (command, replaces_own, versions) = ((by >> 1) as u32, by & 1 != 0, rest);
+        }
+        let by = (RowId(*id as u64), command, replaces_own);
+        KeyChange::of(set.command, by, versions, width)
+    }
+
+    fn of(
+        kind: RowCommand,
+        (row, command, replaces_own): (RowId, u32, bool),
+        versions: &'r [Datum],
+        width: usize,
+    ) -> Option<KeyChange<'r>> {
+        let (old, new) = match kind {
+            RowCommand::Insert => (None, Some(versions)),
+            RowCommand::Delete | RowCommand::Truncate => (Some(versions), None),
             RowCommand::Update => {
                 let (old, new) = versions.split_at_checked(width)?;
-                KeyChange { row, old: Some(old), new: Some(new) }
+                (Some(old), Some(new))
             }
-        })
+        };
+        Some(KeyChange { row, old, new, command, replaces_own })
+    }
+
+    /// A row that the running command has inserted, with its key columns.
+    pub(super) fn inserted(
+        row: RowId,
+        new: &'r [Datum],
+        cx: &mut ExecContext,
+    ) -> Result<KeyChange<'r>> {
+        let command = cx.txn()?.txn.command_id();
+        Ok(KeyChange { row, old: None, new: Some(new), command, replaces_own: false })
+    }
+
+    /// The new version of a row that is checked later.
+    pub(super) fn of_check(check: &'r KeyOfRow) -> KeyChange<'r> {
+        let (new, command) = (Some(&check.key[..]), check.command);
+        KeyChange { row: check.row, old: None, new, command, replaces_own: false }
     }
 }

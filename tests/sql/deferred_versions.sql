@@ -1,0 +1,188 @@
+-- A deferred check of a foreign key is about one version of its row. The version that takes its place has a check of its own.
+CREATE TABLE p (id integer PRIMARY KEY, v integer);
+CREATE TABLE c (id integer PRIMARY KEY, p integer DEFAULT 9 CONSTRAINT c_p REFERENCES p DEFERRABLE INITIALLY DEFERRED, v integer DEFAULT 0, name text);
+INSERT INTO p VALUES (1), (2), (3);
+
+-- Each way to a new version with a key that is not there
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+UPDATE c SET v = 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+UPDATE c SET v = v + 1;
+UPDATE c SET v = v + 1, name = 'longer than it was' WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+UPDATE c SET id = 2;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+INSERT INTO c VALUES (1, 1) ON CONFLICT (id) DO UPDATE SET v = 5;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+UPDATE c SET v = v;
+UPDATE c SET v = c.v + p.id FROM p WHERE p.id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+SAVEPOINT s;
+UPDATE c SET v = 1;
+ROLLBACK TO s;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 1);
+SAVEPOINT s;
+UPDATE c SET p = 7;
+UPDATE c SET v = 3;
+RELEASE s;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 1);
+COMMIT;
+BEGIN;
+UPDATE c SET p = 7 WHERE id = 1;
+UPDATE c SET v = 3 WHERE id = 1;
+COMMIT;
+BEGIN;
+UPDATE c SET p = 7 WHERE id = 1;
+UPDATE c SET p = 7 WHERE id = 1;
+COMMIT;
+SELECT * FROM c;
+DELETE FROM c;
+
+-- And to one without
+BEGIN;
+INSERT INTO c VALUES (1, 7), (2, 7), (3, 7), (4, 7), (5, 7);
+UPDATE c SET p = 1 WHERE id = 1;
+UPDATE c SET p = NULL WHERE id = 2;
+DELETE FROM c WHERE id = 3;
+INSERT INTO c VALUES (4) ON CONFLICT (id) DO UPDATE SET p = 2;
+UPDATE c SET v = 1 WHERE id = 5;
+UPDATE c SET p = 3 WHERE id = 5;
+COMMIT;
+SELECT * FROM c ORDER BY id;
+DELETE FROM c;
+
+-- The check is at the place of the last change
+BEGIN;
+INSERT INTO c VALUES (1, 7), (2, 8);
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7), (2, 8);
+UPDATE c SET v = 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+INSERT INTO c VALUES (2, 8);
+UPDATE c SET name = 'a' WHERE id = 1;
+UPDATE c SET name = 'b' WHERE id = 2;
+UPDATE c SET name = 'c' WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+INSERT INTO c VALUES (2, 8);
+SAVEPOINT s;
+UPDATE c SET name = 'a' WHERE id = 1;
+ROLLBACK TO s;
+COMMIT;
+
+-- SET CONSTRAINTS runs what there is, and later changes are checked again
+BEGIN;
+INSERT INTO c VALUES (1, 1);
+SET CONSTRAINTS ALL IMMEDIATE;
+SET CONSTRAINTS ALL DEFERRED;
+UPDATE c SET v = 1 WHERE id = 1;
+DELETE FROM p WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+UPDATE c SET v = 1 WHERE id = 1;
+SET CONSTRAINTS ALL IMMEDIATE;
+ROLLBACK;
+
+-- Versions that triggers and functions write
+CREATE FUNCTION again() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+  IF pg_trigger_depth() < 2 THEN UPDATE c SET v = v + 1 WHERE id = NEW.id; END IF;
+  RETURN NULL;
+END $$;
+CREATE TRIGGER again AFTER INSERT OR UPDATE ON c FOR EACH ROW EXECUTE FUNCTION again();
+INSERT INTO c VALUES (1, 7);
+BEGIN;
+INSERT INTO c VALUES (1, 7), (2, 8);
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 7);
+INSERT INTO p VALUES (7);
+COMMIT;
+SELECT * FROM c;
+DROP TRIGGER again ON c;
+CREATE FUNCTION before() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN NEW.p := coalesce(NEW.v, NEW.p); RETURN NEW; END';
+CREATE TRIGGER before BEFORE UPDATE ON c FOR EACH ROW EXECUTE FUNCTION before();
+BEGIN;
+INSERT INTO c VALUES (2, 1);
+UPDATE c SET v = 17 WHERE id = 2;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (2, 17);
+UPDATE c SET v = 2 WHERE id = 2;
+UPDATE c SET name = 'n' WHERE id = 2;
+COMMIT;
+SELECT * FROM c ORDER BY id;
+DROP TABLE c;
+
+-- Actions of another foreign key, MATCH FULL, and a key to the own table
+CREATE TABLE c (id integer PRIMARY KEY, p integer CONSTRAINT c_p REFERENCES p ON UPDATE CASCADE ON DELETE SET NULL, a integer, b integer, UNIQUE (a, b));
+ALTER TABLE c ADD CONSTRAINT c_c FOREIGN KEY (p, id) REFERENCES c (a, b) MATCH FULL DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+INSERT INTO c VALUES (1, 1, 1, 1), (2, 2, 5, 5);
+UPDATE c SET a = 2, b = 2 WHERE id = 2;
+COMMIT;
+SELECT * FROM c ORDER BY id;
+BEGIN;
+UPDATE p SET id = 20 WHERE id = 2;
+COMMIT;
+BEGIN;
+UPDATE c SET b = b WHERE id = 2;
+DELETE FROM p WHERE id = 2;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (3, 3, 3, 4);
+UPDATE c SET a = a WHERE id = 3;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (3, 3, 3, 3);
+UPDATE c SET b = 4 WHERE id = 3;
+COMMIT;
+DROP TABLE c;
+CREATE TABLE q (id integer PRIMARY KEY, x integer DEFAULT 2, y integer DEFAULT 1, UNIQUE (id, x));
+ALTER TABLE q ADD CONSTRAINT k0 FOREIGN KEY (y, x) REFERENCES q (id, x) ON DELETE CASCADE ON UPDATE NO ACTION DEFERRABLE INITIALLY DEFERRED;
+BEGIN;
+INSERT INTO q (id, y) VALUES (7, DEFAULT), (10, 7);
+UPDATE q SET id = id + 10 WHERE id > 4;
+COMMIT;
+DROP TABLE q;
+
+-- Partitions: a row that moves, and one that stays
+CREATE TABLE c (id integer, p integer CONSTRAINT c_p REFERENCES p DEFERRABLE INITIALLY DEFERRED, v integer) PARTITION BY RANGE (id);
+CREATE TABLE c_low PARTITION OF c FOR VALUES FROM (0) TO (10);
+CREATE TABLE c_high PARTITION OF c FOR VALUES FROM (10) TO (20);
+BEGIN;
+INSERT INTO c VALUES (1, 77), (12, 78);
+UPDATE c SET id = 11 WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 77), (2, 2);
+UPDATE c SET v = 1 WHERE id = 2;
+UPDATE c SET v = 1 WHERE id = 1;
+COMMIT;
+BEGIN;
+INSERT INTO c VALUES (1, 77), (2, 2);
+UPDATE c SET id = 12, p = 3 WHERE id = 1;
+COMMIT;
+SELECT tableoid::regclass, * FROM c ORDER BY id;
+DROP TABLE c, p;
+DROP FUNCTION again, before;
