@@ -10,7 +10,7 @@
 
 use super::checks::duplicate_key;
 use super::constraint_trigger;
-use super::events::Event;
+use super::events::{Event, EventMark};
 use super::foreign_key::{run_deferred_references, run_unreferenced};
 use super::outcome::of_key;
 use crate::access::{IndexAccess, TableAccess};
@@ -19,6 +19,7 @@ use crate::deferred::{DeferredEvent, DueEvents, KeyOfRow};
 use crate::statement::ExecEnv;
 use crate::stored;
 use crate::transaction::{StatementTxn, Transaction};
+use std::iter::Peekable;
 use std::sync::Arc;
 use steppe_catalog::Deferral;
 use steppe_functions::KeyCheck;
@@ -52,6 +53,29 @@ pub(super) fn put_off(check: KeyCheck, cx: &mut ExecContext) -> Result<Option<Ke
     }
     cx.defer(DeferredEvent::Unique(check), initially)?;
     Ok(None)
+}
+
+/// The checks that a batch of inserted rows has queued, index by index. They are queued again row by
+/// row, among the other events of each row.
+pub(super) struct BatchChecks(Peekable<std::vec::IntoIter<KeyCheck>>);
+
+impl BatchChecks {
+    /// Takes the checks that have been queued since a mark, when the rows of one table were inserted.
+    pub(super) fn since(mark: EventMark, cx: &mut ExecContext) -> BatchChecks {
+        let mut checks = match &mut cx.events {
+            Some(queue) => queue.take_checks(mark),
+            None => Vec::new(),
+        };
+        checks.sort_by_key(|check| check.row);
+        BatchChecks(checks.into_iter().peekable())
+    }
+
+    /// Queues those of a row. The rows come in the order of their ids.
+    pub(super) fn queue(&mut self, row: RowId, cx: &mut ExecContext) {
+        while let Some(check) = self.0.next_if(|check| check.row == row) {
+            cx.queue().push(Event::UniqueRecheck(check));
+        }
+    }
 }
 
 impl ExecContext {

@@ -24,9 +24,10 @@ use crate::context::ExecContext;
 use crate::tuplestore::{StoreReader, TupleStore};
 use hashbrown::HashMap;
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::{Catalog, Relation};
 use steppe_functions::KeyCheck;
 use steppe_spill::TempSpace;
+use steppe_txn::RowId;
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// An event of the queue.
@@ -102,6 +103,34 @@ pub(crate) struct EventMark {
 impl EventQueue {
     pub(super) fn push(&mut self, event: Event) {
         self.events.push(event);
+    }
+
+    /// Takes the checks of unique keys that were queued since a mark, behind which there are no other
+    /// events.
+    pub(super) fn take_checks(&mut self, since: EventMark) -> Vec<KeyCheck> {
+        let check = |event| match event {
+            Event::UniqueRecheck(check) => Some(check),
+            _ => None,
+        };
+        self.events
+            .split_off(since.events.min(self.events.len()))
+            .into_iter()
+            .filter_map(check)
+            .collect()
+    }
+
+    /// Takes the last checks of a row's UNIQUE constraints. The events of a row are in the order of the
+    /// names that their triggers have in PostgreSQL: first PK_ConstraintTrigger, then
+    /// RI_ConstraintTrigger, then Unique_ConstraintTrigger.
+    pub(super) fn take_unique(&mut self, row: RowId, catalog: &Catalog) -> Vec<Event> {
+        let is_unique = |check: &KeyCheck| {
+            let index = catalog.relation(check.index).and_then(|index| index.index.as_ref());
+            check.row == row && index.is_some_and(|index| !index.primary)
+        };
+        let is_other =
+            |event: &Event| !matches!(event, Event::UniqueRecheck(check) if is_unique(check));
+        let from = self.events.iter().rposition(is_other).map_or(0, |at| at + 1);
+        self.events.split_off(from)
     }
 
     /// The last event.
@@ -204,7 +233,7 @@ impl EventQueue {
 
     /// The rows that events are about.
     #[cfg(test)]
-    pub(super) fn rows(&self) -> Vec<steppe_txn::RowId> {
+    pub(super) fn rows(&self) -> Vec<RowId> {
         let row = |event: &Event| match event {
             Event::UniqueRecheck(check) => Some(check.row),
             _ => None,

@@ -11,6 +11,7 @@
 //! that fails decides the error (PostgreSQL's ExecInsert). Triggers have not seen any row of the
 //! batch by then.
 
+use super::deferred::BatchChecks;
 use super::foreign_key::check_one;
 use super::node::no_row;
 use super::route::{OpenLeaves, Partitioned};
@@ -97,11 +98,13 @@ impl Partitioned {
         }
         let Gathered { mut placed, groups, members, failed, next } =
             self.gather(root, rows, open, cx);
-        let mut ids = Vec::with_capacity(groups.len());
+        let (mut ids, mut checks) = (Vec::with_capacity(groups.len()), Vec::new());
         for (target, rows) in &groups {
             let rows: Vec<&[Datum]> = rows.iter().map(|row| &**row).collect();
+            let mark = cx.event_mark();
             inserter.insert_checked(target, &rows, cx)?;
             ids.push(inserter.ids().to_vec());
+            checks.push(BatchChecks::since(mark, cx));
         }
         // An error of the rows before it has precedence.
         if let Some(error) = failed {
@@ -111,10 +114,11 @@ impl Partitioned {
             let id = ids.get(*group).and_then(|ids: &Vec<RowId>| ids.get(*at));
             placed.id = *id.ok_or_else(no_row)?;
         }
-        if groups.iter().any(|(target, _)| target.is_observed() || target.keys.is_some()) {
+        if groups.iter().any(|(target, _)| target.queues_inserted()) {
             for (group, at) in members {
                 let (target, rows) = &groups[group];
                 let id = *ids.get(group).and_then(|ids| ids.get(at)).ok_or_else(no_row)?;
+                checks[group].queue(id, cx);
                 target.queue_keys(RowCommand::Insert, id, (None, Some(&*rows[at])), cx)?;
                 target.queue_after(RowCommand::Insert, None, Some(&*rows[at]), cx)?;
             }
@@ -246,8 +250,9 @@ impl ModifyPlan {
         cx: &mut ExecContext,
     ) -> Result<Vec<Option<Placed>>> {
         if self.partitioned.is_none() && self.target.hooks.is_none() {
+            let mark = cx.event_mark();
             inserter.insert(&self.target, rows, cx)?;
-            self.queue_inserted(rows, inserter, cx)?;
+            self.target.queue_inserted(rows, inserter.ids(), mark, cx)?;
             return Ok(Vec::new());
         }
         self.insert_by(false, rows, open, inserter, cx)
@@ -317,22 +322,6 @@ impl ModifyPlan {
         }
     }
 
-    /// Queues the keys of rows that were inserted into a table without leaves.
-    fn queue_inserted(
-        &self,
-        rows: &[&[Datum]],
-        inserter: &Inserter,
-        cx: &mut ExecContext,
-    ) -> Result<()> {
-        if self.target.keys.is_none() {
-            return Ok(());
-        }
-        let mut all = rows.iter().zip(inserter.ids());
-        all.try_for_each(|(row, id)| {
-            self.target.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)
-        })
-    }
-
     fn insert_run(
         &self,
         rows: &[&[Datum]],
@@ -343,15 +332,9 @@ impl ModifyPlan {
         if let Some(leaves) = &self.partitioned {
             return leaves.insert(&self.target, rows, open, inserter, cx);
         }
+        let mark = cx.event_mark();
         inserter.insert(&self.target, rows, cx)?;
-        if !self.target.is_observed() {
-            self.queue_inserted(rows, inserter, cx)?;
-        } else {
-            for (row, id) in rows.iter().zip(inserter.ids()) {
-                self.target.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)?;
-                self.target.queue_after(RowCommand::Insert, None, Some(row), cx)?;
-            }
-        }
+        self.target.queue_inserted(rows, inserter.ids(), mark, cx)?;
         Ok(Run { placed: Vec::new(), next: None })
     }
 

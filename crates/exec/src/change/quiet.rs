@@ -140,7 +140,7 @@ impl ModifyPlan {
         if rows.is_empty() {
             return Ok(());
         }
-        let mark = cx.mark()?;
+        let (mark, events) = (cx.mark()?, cx.event_mark());
         if let Err(error) = inserter.insert_checked(target, &rows, cx) {
             if rows.len() > 1 && is_of_a_row(&error) {
                 cx.rollback_to(mark)?;
@@ -151,11 +151,7 @@ impl ModifyPlan {
             }
             return Err(error);
         }
-        for (row, id) in rows.iter().zip(inserter.ids()) {
-            target.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)?;
-            target.queue_after(RowCommand::Insert, None, Some(row), cx)?;
-        }
-        Ok(())
+        target.queue_inserted(&rows, inserter.ids(), events, cx)
     }
 }
 

@@ -6,6 +6,8 @@
 //! leaf may have its columns in other places ([`Target::stored`], [`Target::seen`]).
 
 use super::KeyRules;
+use super::deferred::BatchChecks;
+use super::events::EventMark;
 use super::hooks::{HookSet, RowCommand, rewrites_updates};
 use super::transition::Captures;
 use super::writer::TableWriter;
@@ -19,7 +21,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use steppe_catalog::Relation;
 use steppe_sql::expr::Expr;
-use steppe_txn::Engine;
+use steppe_txn::{Engine, RowId};
 use steppe_types::{Datum, Error, Oid, Result};
 
 /// A table that is written to.
@@ -137,6 +139,32 @@ impl Target {
             table: self.table.open_alike(engine, &leaf.table)?,
             indexes: indexes.map(|(i, new)| i.open_alike(engine, new)).collect::<Result<_>>()?,
         })
+    }
+
+    /// Queues the events of rows that were inserted together, row by row. `since`: before them.
+    pub(super) fn queue_inserted(
+        &self,
+        rows: &[&[Datum]],
+        ids: &[RowId],
+        since: EventMark,
+        cx: &mut ExecContext,
+    ) -> Result<()> {
+        if !self.queues_inserted() {
+            return Ok(());
+        }
+        let mut checks = BatchChecks::since(since, cx);
+        for (row, id) in rows.iter().zip(ids) {
+            checks.queue(*id, cx);
+            self.queue_keys(RowCommand::Insert, *id, (None, Some(row)), cx)?;
+            self.queue_after(RowCommand::Insert, None, Some(row), cx)?;
+        }
+        Ok(())
+    }
+
+    /// Whether an inserted row may have events.
+    pub(super) fn queues_inserted(&self) -> bool {
+        let is_unique_later = || self.indexes.iter().any(|index| index.deferrable);
+        self.is_observed() || self.keys.is_some() || is_unique_later()
     }
 
     /// Whether triggers, or transition tables, may be told of changes.

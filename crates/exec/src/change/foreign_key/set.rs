@@ -379,7 +379,9 @@ fn push(
         return Ok(());
     }
     let (work_mem, temp) = (cx.work_mem_bytes, cx.temp()?);
+    let catalog = Arc::clone(&cx.functions.catalog);
     let queue = cx.queue();
+    let unique = queue.take_unique(change.row, &catalog);
     let log = queue.key_log(relation.oid, set, || {
         let versions = if set.command == RowCommand::Update { 2 } else { 1 };
         let head = 1 + usize::from(set.is_deferrable);
@@ -404,6 +406,7 @@ fn push(
         }
         _ => queue.push(Event::Keys { log, first, count: 1 }),
     }
+    unique.into_iter().for_each(|check| queue.push(check));
     Ok(())
 }
 
