@@ -23,6 +23,7 @@
 //! | `redundant` | suppress_redundant_updates_trigger |
 //! | `instead` | INSTEAD OF triggers of views |
 //! | `events` | what is done at the end of the statement |
+//! | `queued_rows` | the rows for triggers until then |
 //! | `put_off` | which of that is deferred |
 //! | `deferred` | keys of DEFERRABLE constraints, which are checked later |
 //! | `foreign_key` | foreign keys: checks of referencing rows, actions on them |
@@ -46,6 +47,7 @@ mod mark;
 mod node;
 pub(crate) mod outcome;
 mod put_off;
+mod queued_rows;
 mod quiet;
 pub(crate) mod redundant;
 mod returned;

@@ -9,8 +9,9 @@
 //! COMMITTED it fails with 40001 if the transaction's snapshot does not see one of them (the
 //! crosscheck snapshot of ri_PerformCheck).
 
+use super::log::KeyChange;
 use super::names::{column_name, key_query, table_name};
-use super::set::{KeyChange, positions};
+use super::set::positions;
 use super::violation::{pick, still_referenced};
 use crate::change::hooks::RowCommand;
 use crate::context::ExecContext;
@@ -106,7 +107,7 @@ impl Referenced {
         !has_null && !is_kept
     }
 
-    /// NO ACTION is as deferrable as its constraint, the other actions are not.
+    /// The constraint's deferral for NO ACTION. The other actions cannot be deferred.
     pub(super) fn deferral(&self) -> Deferral {
         match self.action {
             ReferentialAction::NoAction => self.deferral,

@@ -4,7 +4,8 @@
 //! the error is that of the first row, and of its first constraint.
 
 use super::keys::{Buffers, OpenLeaves, ReferencedKeys};
-use super::set::{KeyChange, KeySet, positions};
+use super::log::KeyChange;
+use super::set::{KeySet, positions};
 use super::violation::{missing_key, mixed_nulls, pick};
 use crate::access::TableAccess;
 use crate::access::long_keys::group_of;

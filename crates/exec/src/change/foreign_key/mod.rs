@@ -21,11 +21,17 @@
 //! If a check finds no key, it looks at the referencing row again. A row that has been deleted, or
 //! has another key by now, needs none (RI_FKey_check).
 //!
+//! A deferred check is about one version of its row, and void if the transaction has replaced this
+//! version since. So each new version of a row whose old one is the transaction's own is checked, even
+//! if its key stays the same (RI_FKey_fk_upd_check_required). The changes of rows without plan nodes
+//! ([`crate::point`]) leave such rows to the general way.
+//!
 //! | file | subject |
 //! |---|---|
 //! | `keys` | the referenced rows, by key: look-up and lock |
 //! | `convert` | a referencing value as the referenced column has it |
-//! | `set` | the foreign keys that a command on a table meets, compiled; the queue |
+//! | `set` | the foreign keys that a command on a table meets, compiled |
+//! | `log` | the queue |
 //! | `check` | referencing rows |
 //! | `action` | removed referenced keys |
 //! | `join` | whether all rows of a table have their keys |
@@ -37,6 +43,7 @@ mod check;
 mod convert;
 mod join;
 mod keys;
+mod log;
 mod names;
 mod set;
 mod violation;
@@ -45,8 +52,9 @@ pub(super) use check::{check_one, run_deferred_references};
 pub use convert::converts;
 pub use join::{JoinContext, lacks_key};
 pub use keys::ReferencedKeys;
+pub(super) use log::KeyLog;
 pub(crate) use set::KeyRules;
-pub(super) use set::{KeyLog, KeySet};
+pub(super) use set::KeySet;
 pub use violation::{missing_key, mixed_nulls};
 
 pub(super) use action::run_unreferenced;
