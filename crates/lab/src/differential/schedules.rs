@@ -42,7 +42,7 @@ const EPILOGUE: &str = "\
 A: SELECT * FROM p ORDER BY id
 A: SELECT * FROM c ORDER BY id
 A: SELECT * FROM g ORDER BY id
-A: SELECT 'orphan' FROM c WHERE p NOT IN (SELECT id FROM p) UNION ALL SELECT 'orphan' FROM g WHERE c NOT IN (SELECT id FROM c)";
+A: SELECT 'orphan' FROM c WHERE p IS NOT NULL AND p NOT IN (SELECT id FROM p) UNION ALL SELECT 'orphan' FROM g WHERE c IS NOT NULL AND c NOT IN (SELECT id FROM c)";
 const ORPHAN: &str = "  orphan";
 
 /// Compares schedule after schedule, the first of which is the seed's.
