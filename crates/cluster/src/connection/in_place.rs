@@ -22,6 +22,8 @@ const MAX_ANSWER_BYTES: usize = 16 << 20;
 const OVERHEAD: usize = 32;
 /// How long the node may take to end a statement that was cancelled.
 const CANCEL_TIME: Duration = Duration::from_secs(2);
+/// When a cancel is sent again that the node has not answered.
+const CANCEL_AGAIN: Duration = Duration::from_millis(100);
 
 /// A row in text format; `None` is NULL.
 pub type Row = Vec<Option<Vec<u8>>>;
@@ -146,7 +148,9 @@ impl Connection {
     ///
     /// The cancel cannot hit a later statement: the node has signalled its session before it
     /// closes the connection of the request, and a session drops a cancel that it finds while it
-    /// waits for the next statement. If that end is not seen, the connection is unusable.
+    /// waits for the next statement. If that end is not seen, the connection is unusable. For the same
+    /// reason a cancel is lost that comes before the session has read the statement. So it is sent
+    /// again until the node answers.
     pub fn settle_in_place(&mut self, time: Duration) {
         let deadline = Instant::now() + time;
         let settled = self.settle(deadline);
@@ -156,25 +160,39 @@ impl Connection {
     }
 
     fn settle(&mut self, deadline: Instant) -> Result<()> {
-        if let Some(cancel) = self.cancel_handle() {
-            cancel.send_in_place(deadline)?;
-        }
+        let cancel = self.cancel_handle();
         // A node that reads COPY data notices no cancel. Another one ignores the message.
         self.refuse_copy()?;
         if self.cycles() == 0 {
             self.sync();
         }
+        let mut cancel_at = Instant::now();
         while self.cycles() > 0 {
-            self.discard(deadline)?;
+            let now = Instant::now();
+            if now >= deadline {
+                return Err(failure("server did not end a canceled statement in time"));
+            }
+            if let Some(cancel) = &cancel
+                && now >= cancel_at
+            {
+                cancel.send_in_place(deadline)?;
+                cancel_at = Instant::now() + CANCEL_AGAIN;
+            }
+            self.discard(deadline.min(cancel_at))?;
         }
         Ok(())
     }
 
-    fn discard(&mut self, deadline: Instant) -> Result<()> {
-        if Instant::now() >= deadline {
-            return Err(failure("server did not end a canceled statement in time"));
+    /// Discards the next message, if one comes until then.
+    fn discard(&mut self, until: Instant) -> Result<()> {
+        loop {
+            let flushed = self.flush()?;
+            let Step::Waits(interest) = self.advance()? else { break };
+            let interest = if flushed == Step::Ready(()) { interest } else { Interest::Both };
+            if !wait::one(self.descriptor(), interest, Some(until), Heed::Nothing)? {
+                return Ok(());
+            }
         }
-        self.wait_for_message(Some(deadline), Heed::Nothing)?;
         match self.input.front().first() {
             Some(b'G' | b'W') => self.refuse_copy(),
             _ => Ok(()),

@@ -57,11 +57,10 @@ impl Session {
         lease.sync();
         let mut failed = None;
         while let Progress::Full = self.pass_answer_on(&node, &mut failed)? {
-            self.pass_rows_on().await?;
-            self.core
-                .handle
-                .check_interrupts()
-                .map_err(|interrupt| self.give_up(&node, interrupt))?;
+            let passed = self.pass_rows_on().await;
+            passed
+                .and_then(|()| self.core.handle.check_interrupts())
+                .map_err(|error| self.give_up(&node, error))?;
         }
         self.forward_notices(&node);
         match failed {
