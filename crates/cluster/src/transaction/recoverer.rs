@@ -256,6 +256,7 @@ impl Worker {
                 self.act(out);
                 self.cluster.state.lock().listed.insert(node);
                 self.cluster.listed.notify_all();
+                self.send(Owner::Chore, node, Request::ForgetFences);
             }
             Answer::Superseded => self.cluster.supersede(),
             _ => {
@@ -270,7 +271,7 @@ impl Worker {
 
     // ----- records -----
 
-    /// Deletes records that are not needed any more, and fences.
+    /// Deletes records that are not needed any more. (Fences are deleted after each list.)
     fn sweep(&mut self, now: Instant) {
         if now < self.sweep_at {
             return;

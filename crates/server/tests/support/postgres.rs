@@ -1,5 +1,6 @@
 //! PostgreSQL 15 as a data node, on its own data.
 
+use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -112,6 +113,24 @@ impl Postgres {
         self.try_query_in(database, sql).unwrap_or_else(|| panic!("{sql} fails in {database}"))
     }
 
+    /// A session that runs these statements, and ends when it is dropped.
+    pub fn hold(&self, sql: &str) -> Held {
+        let mut psql = Command::new("psql")
+            .args(["-X", "-A", "-t", "-q", "-U", "postgres", "-d", "postgres", "-h", "127.0.0.1"])
+            .args(["-p", &self.port.to_string()])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("psql is run");
+        let input = psql.stdin.as_mut().expect("its input is piped");
+        writeln!(input, "{sql};\nSELECT 'held';").expect("psql reads");
+        let mut line = String::new();
+        let output = psql.stdout.take().expect("its output is piped");
+        BufReader::new(output).read_line(&mut line).expect("psql answers");
+        assert_eq!(line, "held\n");
+        Held(psql)
+    }
+
     /// The number of sessions of Steppe on it, whose state is this.
     pub fn sessions(&self, state: &str) -> usize {
         let sql = format!(
@@ -134,6 +153,16 @@ impl Postgres {
     pub fn create_node(&self, name: &str) -> String {
         let port = self.port;
         format!("CREATE NODE {name} WITH (TYPE = 'datanode', HOST = '127.0.0.1', PORT = {port})")
+    }
+}
+
+/// A session that holds what its statements have got.
+pub struct Held(Child);
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
 
