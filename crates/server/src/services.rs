@@ -246,6 +246,8 @@ impl SharedSession {
     }
 }
 
+const UNIX_TO_POSTGRES_SECONDS: i64 = 946_684_800;
+
 /// The present time in microseconds since 2000-01-01 UTC.
 pub(crate) fn now_micros() -> i64 {
     micros_of(now_nanos())
@@ -267,11 +269,14 @@ pub(crate) fn micros_of(nanos: u64) -> i64 {
     micros_since_2000(Duration::from_nanos(nanos))
 }
 
+/// Converts microseconds since the Unix epoch to microseconds since 2000-01-01 UTC.
+pub(crate) fn micros_at_epoch(micros: i64) -> i64 {
+    micros.saturating_sub(UNIX_TO_POSTGRES_SECONDS * 1_000_000)
+}
+
 /// Converts a time since the Unix epoch to microseconds since 2000-01-01 UTC.
 pub(crate) fn micros_since_2000(since_epoch: Duration) -> i64 {
-    const UNIX_TO_POSTGRES_SECONDS: i64 = 946_684_800;
-    let micros = i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX);
-    micros - UNIX_TO_POSTGRES_SECONDS * 1_000_000
+    micros_at_epoch(i64::try_from(since_epoch.as_micros()).unwrap_or(i64::MAX))
 }
 
 impl Interrupts for SharedSession {

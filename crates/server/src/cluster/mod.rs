@@ -22,6 +22,7 @@ use steppe_catalog::Catalog;
 use steppe_catalog::objects::Node;
 use steppe_catalog::objects::NodeKind;
 use steppe_catalog::{DATABASE_NAME, SUPERUSER_NAME};
+use steppe_cluster::commit::InDoubt;
 use steppe_cluster::pool::{Keeper, Lease, NodeOpener, Pool, PoolOptions};
 use steppe_cluster::transaction as nodes;
 use steppe_cluster::{ConnInfo, NodeId};
@@ -159,6 +160,11 @@ impl Cluster {
             }
         }
         life.forget_others(&known);
+    }
+
+    /// The parts of transactions that no client waits for any more.
+    pub(crate) fn in_doubt(&self) -> Vec<InDoubt> {
+        self.life.lock().as_ref().map(|life| life.cluster.in_doubt()).unwrap_or_default()
     }
 
     /// Ends this life at the server's stop: clients that wait for a commit are told what is known.

@@ -2,6 +2,7 @@
 //! cursors.
 
 mod activity;
+mod cluster;
 mod database;
 mod functions;
 pub(crate) mod io;
@@ -134,6 +135,7 @@ impl SessionView for SharedSession {
             "pg_locks" => locks::rows(self).map(Some),
             "pg_timezone_abbrevs" => zones::abbreviations(self).map(Some),
             "pg_prepared_xacts" => two_phase::rows(&self.server).map(Some),
+            "pgxc_prepared_xacts" => cluster::in_doubt(&self.server).map(Some),
             "pg_cursors" => {
                 let mut portals = self.portals.shown();
                 portals.extend(self.unnamed_portal.lock().clone());

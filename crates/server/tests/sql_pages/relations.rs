@@ -29,7 +29,7 @@ fn system_views_page() {
          types here, so that psql, pg_dump, drivers and tools find what they ask for. Those about \
          features that Steppe does not have are empty, since no such object can exist. A few that \
          would have rows in PostgreSQL are not there yet: asking them fails with 0A000 rather than with a wrong \
-         answer. pgxc_class, pgxc_group and pgxc_node are Postgres-XL's. The catalogs are read-only.",
+         answer. Relations whose names begin with pgxc_ are Postgres-XL's. The catalogs are read-only.",
     );
     for (of_catalog, title) in [(true, "pg_catalog"), (false, "information_schema")] {
         page.heading(title);
