@@ -217,6 +217,11 @@ impl Connection {
         self.pipeline.prepare(&mut self.out, text, types).map(Name::text)
     }
 
+    /// Appends the Close of a portal. Its CloseComplete is not handed out.
+    pub fn close_portal(&mut self, portal: &str) {
+        self.pipeline.close_portal(&mut self.out, portal);
+    }
+
     /// Forgets a prepared statement that the node no longer accepts (its result type changed).
     pub fn forget_statement(&mut self, text: &str, types: &[Oid]) {
         self.pipeline.forget(text, types);

@@ -39,6 +39,8 @@ impl Name {
 enum Request {
     Parse(Name),
     Close(Name),
+    /// Close of a portal.
+    ClosePortal,
     /// Sync, Query, or the start of the session: answered by ReadyForQuery.
     Cycle,
 }
@@ -123,6 +125,12 @@ impl Pipeline {
         Ok(name)
     }
 
+    /// Appends the Close of a portal.
+    pub(super) fn close_portal(&mut self, out: &mut Vec<u8>, portal: &str) {
+        send::close(out, Target::Portal(portal));
+        self.requests.push_back(Request::ClosePortal);
+    }
+
     /// Forgets a statement that the node no longer accepts.
     pub(super) fn forget(&mut self, text: &str, types: &[Oid]) {
         if let Some(prepared) = self.statements.remove(&KeyRef { text, types }) {
@@ -163,7 +171,7 @@ impl Pipeline {
     /// CloseComplete has come.
     pub(super) fn closed(&mut self) -> Result<()> {
         match self.requests.pop_front() {
-            Some(Request::Close(_)) => Ok(()),
+            Some(Request::Close(_) | Request::ClosePortal) => Ok(()),
             _ => Err(unexpected("CloseComplete")),
         }
     }
@@ -178,6 +186,8 @@ impl Pipeline {
                     self.to_close.retain(|name| *name != skipped);
                 }
                 Some(Request::Close(skipped)) => self.to_close.push(skipped),
+                // The transaction has failed, and its end closes the portal.
+                Some(Request::ClosePortal) => {}
                 None => return Err(unexpected("ReadyForQuery")),
             }
         }

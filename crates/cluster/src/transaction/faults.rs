@@ -6,7 +6,7 @@ use crate::commit::Request;
 /// A point in the exchange of one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FaultPoint {
-    /// Nothing of it is sent.
+    /// The request is not sent.
     BeforeSend,
     /// It is sent, and the connection is closed at once.
     AfterSend,

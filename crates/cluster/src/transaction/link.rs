@@ -29,7 +29,7 @@ pub(super) enum Owner {
 
 enum State {
     Closed,
-    Open(Connection, Interest),
+    Open(Box<Connection>, Interest),
 }
 
 /// A connection to a node, and the requests for it.
@@ -102,11 +102,12 @@ impl Link {
     fn open(&mut self, info: &ConnInfo, now: Instant) -> bool {
         let opened = Connection::open_in_place(info, now + self.within.min(OPEN_WITHIN));
         let is_open = opened.is_ok();
-        self.state = opened.map_or(State::Closed, |open| State::Open(open, Interest::Read));
+        self.state =
+            opened.map_or(State::Closed, |open| State::Open(Box::new(open), Interest::Read));
         is_open
     }
 
-    fn begin(&mut self, cluster: &Cluster, mut connection: Connection, now: Instant) -> bool {
+    fn begin(&mut self, cluster: &Cluster, mut connection: Box<Connection>, now: Instant) -> bool {
         let Some((owner, request)) = self.queue.pop_front() else { return false };
         let fails = |point| cluster.fails(point, self.node, &request);
         let is_sent = !fails(FaultPoint::BeforeSend)
@@ -124,7 +125,7 @@ impl Link {
     fn receive(
         &mut self,
         cluster: &Cluster,
-        mut connection: Connection,
+        mut connection: Box<Connection>,
         out: &mut Answers,
     ) -> bool {
         let Some((owner, request, mut exchange)) = self.current.take() else { return false };

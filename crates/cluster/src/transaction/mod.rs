@@ -24,6 +24,7 @@
 //! a transaction manager's background resolver.
 
 mod committing;
+mod cursors;
 mod exchange;
 mod faults;
 mod install;
@@ -41,6 +42,7 @@ use std::time::{Duration, Instant};
 use parking_lot::{Condvar, Mutex};
 use steppe_types::{Error, Result, SqlState};
 
+pub use cursors::{CursorId, Fetched, RemoteStatement, Values};
 pub use faults::{FaultPoint, Faults};
 pub use install::install;
 pub use local::{LocalNode, LocalPart};
@@ -113,7 +115,7 @@ struct State {
 }
 
 impl Cluster {
-    /// A life of a coordinator. No other process has this identity and generation. `local` is its own
+    /// A life of a coordinator. The caller's process is the only one with this identity and generation. `local` is its own
     /// database, if it has one. Error 58030: the system has no descriptor left.
     pub fn new(
         by: Coordinator,

@@ -8,6 +8,7 @@ use steppe_types::{Error, Result, SqlState};
 
 use super::Cluster;
 use super::committing::Committing;
+use super::cursors::Cursors;
 use super::exchange::{Ended, Exchange};
 use super::local::LocalPart;
 use super::session::{Effect, NodeSession};
@@ -15,11 +16,12 @@ use crate::commit::{Outcome, Participant, Reply, Wrote};
 use crate::connection::Step;
 use crate::gate::{Entry, Passage, Snapshots};
 use crate::pool::replay::Settings;
+use crate::pool::{Lease, NodeOpener};
 use crate::wait::{self, Heed, Watched};
 use crate::{NodeId, NodeSet};
 
 /// How long a node may take to end a statement that was cancelled.
-const SETTLE_TIME: Duration = Duration::from_secs(2);
+pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
 
 /// The isolation level of a transaction over nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,6 +81,7 @@ pub struct Participants {
     /// Why the transaction can only be rolled back.
     pub(super) spoilt: Option<Error>,
     snapshots: Option<Snapshots>,
+    pub(super) cursors: Cursors,
 }
 
 impl Participants {
@@ -100,13 +103,14 @@ impl Participants {
             level: 0,
             spoilt: None,
             snapshots: None,
+            cursors: Cursors::default(),
         }
     }
 
     /// The session on a node, for a statement with this effect. The first use gets a connection and
     /// puts BEGIN in front. In REPEATABLE READ a node that joins others takes its snapshot here, in one
-    /// round trip. Errors: those of the pool; 55P03 at the deadline of the gate; 40001 the node's
-    /// snapshot would not fit to the others.
+    /// round trip. Errors: those of the pool, 55P03 at the deadline of the gate, and 40001 if the
+    /// node's snapshot would not fit to the others.
     pub fn session(
         &mut self,
         node: NodeId,
@@ -114,19 +118,16 @@ impl Participants {
         deadline: Instant,
     ) -> Result<&mut NodeSession> {
         self.take_snapshots(&[node], deadline)?;
-        let session = self.open(node, deadline)?;
+        let session = self.joined(node, deadline)?;
         session.expect(effect);
         Ok(session)
     }
 
-    fn open(&mut self, node: NodeId, deadline: Instant) -> Result<&mut NodeSession> {
-        if let Some(error) = &self.spoilt {
-            return Err(error.clone());
-        }
+    pub(super) fn joined(&mut self, node: NodeId, deadline: Instant) -> Result<&mut NodeSession> {
+        self.check_usable()?;
+        self.free(node)?;
         if !self.sessions.contains_key(&node) {
-            let pool = self.cluster.listed_pool(node, deadline)?;
-            let key = pool.opener().key(&self.user, &self.database);
-            let mut lease = pool.connect_in_place(key, deadline)?;
+            let mut lease = self.lease(node, deadline)?;
             lease.bring_to(&self.settings, deadline)?;
             let session = NodeSession::begin(node, lease, self.mode.begin())?;
             self.sessions.insert(node, session);
@@ -135,6 +136,21 @@ impl Participants {
         let session = self.sessions.get_mut(&node).ok_or_else(missing)?;
         session.bring_to(self.level)?;
         Ok(session)
+    }
+
+    pub(super) fn check_usable(&self) -> Result<()> {
+        self.spoilt.as_ref().map_or(Ok(()), |error| Err(error.clone()))
+    }
+
+    /// A connection to a node from its pool.
+    pub(super) fn lease(&self, node: NodeId, deadline: Instant) -> Result<Lease<NodeOpener>> {
+        let pool = self.cluster.listed_pool(node, deadline)?;
+        let key = pool.opener().key(&self.user, &self.database);
+        pool.connect_in_place(key, deadline)
+    }
+
+    pub(super) fn mode(&self) -> Mode {
+        self.mode
     }
 
     /// Whether the transaction has written on the node, as far as it is known.
@@ -167,7 +183,7 @@ impl Participants {
     ) -> Result<Vec<Vec<Reply>>> {
         self.take_snapshots(nodes, deadline)?;
         for node in nodes {
-            self.open(*node, deadline)?.expect(Effect::Read);
+            self.joined(*node, deadline)?.expect(Effect::Read);
         }
         let passage = match self.mode.isolation {
             Isolation::ReadCommitted => self.pass(nodes.iter().copied().collect(), deadline)?,
@@ -187,7 +203,7 @@ impl Participants {
 
     /// The first snapshots of a REPEATABLE READ transaction on these nodes. A single one is taken by its
     /// first statement.
-    fn take_snapshots(&mut self, nodes: &[NodeId], deadline: Instant) -> Result<()> {
+    pub(super) fn take_snapshots(&mut self, nodes: &[NodeId], deadline: Instant) -> Result<()> {
         if self.mode.isolation != Isolation::RepeatableRead {
             return Ok(());
         }
@@ -197,7 +213,7 @@ impl Participants {
             return Ok(());
         }
         for node in &new {
-            self.open(*node, deadline)?;
+            self.joined(*node, deadline)?;
         }
         let all: NodeSet = self.sessions.keys().copied().collect();
         let passage = self.pass(all.clone(), deadline)?;
@@ -221,7 +237,7 @@ impl Participants {
         Ok(())
     }
 
-    fn pass(&self, nodes: NodeSet, deadline: Instant) -> Result<Option<Passage>> {
+    pub(super) fn pass(&self, nodes: NodeSet, deadline: Instant) -> Result<Option<Passage>> {
         if nodes.len() < 2 {
             return Ok(None);
         }
@@ -231,7 +247,7 @@ impl Participants {
         }
     }
 
-    fn of(&mut self, nodes: &[NodeId]) -> impl Iterator<Item = &mut NodeSession> {
+    pub(super) fn of(&mut self, nodes: &[NodeId]) -> impl Iterator<Item = &mut NodeSession> {
         self.sessions.values_mut().filter(|session| nodes.contains(&session.node()))
     }
 
@@ -311,7 +327,10 @@ impl Participants {
     /// Commits on all nodes and in the coordinator's database, or nowhere. `local`: the transaction has
     /// changed something there. It waits in place, for the patience of [`super::Times`] and no
     /// interrupt.
-    pub fn commit_in_place(self, local: Option<&mut dyn LocalPart>) -> Outcome {
+    pub fn commit_in_place(mut self, local: Option<&mut dyn LocalPart>) -> Outcome {
+        if let Err(error) = self.free_all() {
+            return Outcome::RolledBack(error);
+        }
         let Participants { cluster, sessions, snapshots, spoilt, .. } = self;
         drop(snapshots);
         if let Some(error) = spoilt {
@@ -337,6 +356,8 @@ impl Participants {
     /// Rolls back on all nodes. A node that does not answer by the deadline rolls back when its connection
     /// is closed.
     pub fn rollback_in_place(mut self, deadline: Instant) {
+        // What runs is canceled.
+        let _ = self.undo_cursors(0);
         self.sessions.retain(|_, session| session.is_ready());
         // A failure closes the connection, which rolls back, too.
         let _ = self.everywhere("ROLLBACK", deadline);

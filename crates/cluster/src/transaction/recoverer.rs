@@ -256,6 +256,7 @@ impl Worker {
                 self.act(out);
                 self.cluster.state.lock().listed.insert(node);
                 self.cluster.listed.notify_all();
+                // Also those of earlier lives. Mostly there are none.
                 self.send(Owner::Chore, node, Request::ForgetFences);
             }
             Answer::Superseded => self.cluster.supersede(),
@@ -345,7 +346,7 @@ impl Worker {
                 Action::LeaveGate => run.passage = None,
                 Action::Tell(outcome) => {
                     run.deadline = None;
-                    // The client may have gone.
+                    // The client may not wait any more.
                     let _ = run.tell.try_send(outcome);
                 }
                 Action::Forget(key) => self.cluster.state.lock().forget.push(key),

@@ -1,7 +1,7 @@
 //! Savepoints of a transaction over nodes, by level.
 //!
-//! A mark is the beginning of a level. No node hears of it before a statement comes for it: SAVEPOINT
-//! rides in front of that statement for each level that the node lacks, and so does RELEASE of levels
+//! A mark is the beginning of a level. A node is told of it with its next statement: SAVEPOINT
+//! precedes the statement for each level that the node lacks, and so does RELEASE of levels
 //! that have ended. So a node that a level has not used has nothing to undo in it, and is not asked.
 //!
 //! *Right.* Let a node have `h` levels, and the transaction `t`. Each statement first brings the node to
@@ -27,7 +27,7 @@ const UNDO_TIME: Duration = Duration::from_secs(10);
 pub struct RemoteMark(u32);
 
 impl Participants {
-    /// Begins a level: SAVEPOINT. No node is asked.
+    /// Begins a level: SAVEPOINT. It asks the nodes nothing.
     pub fn mark(&mut self) -> RemoteMark {
         self.level += 1;
         RemoteMark(self.level)
@@ -46,6 +46,7 @@ impl Participants {
     }
 
     fn undo(&mut self, level: u32, deadline: Instant) -> Result<()> {
+        self.undo_cursors(level)?;
         let has_level = |session: &&mut NodeSession| session.level() >= level;
         let mut nodes: Vec<NodeId> = Vec::new();
         for session in self.sessions.values_mut().filter(has_level) {
@@ -60,7 +61,7 @@ impl Participants {
         answers.into_iter().collect::<Result<Vec<_>>>().map(drop)
     }
 
-    /// Ends a level, and those inside of it, and keeps their changes: RELEASE. No node is asked.
+    /// Ends a level, and those inside of it, and keeps their changes: RELEASE. It asks the nodes nothing.
     pub fn release(&mut self, mark: RemoteMark) {
         let RemoteMark(level) = mark;
         self.level = level - 1;

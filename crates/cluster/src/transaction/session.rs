@@ -5,9 +5,12 @@
 //! that it never runs outside of the transaction.
 
 use steppe_types::{Error, Result};
+use steppe_wire::TransactionStatus;
 use steppe_wire::client::send;
 
+use super::cursors::{CursorId, RemoteStatement, Values};
 use super::exchange::{Ended, Exchange};
+use super::participants::SETTLE_TIME;
 use super::{Cluster, FaultPoint};
 use crate::commit::{Answer, Request, Wrote};
 use crate::connection::{Connection, Message, Step};
@@ -37,6 +40,10 @@ pub struct NodeSession {
     level: u32,
     /// Statements about levels that have ended, for the next statement to carry.
     ended_levels: Vec<String>,
+    /// Portals for the next statement to close.
+    closed_portals: Vec<String>,
+    /// The cursor whose batch is under way.
+    pub(super) runs: Option<CursorId>,
     request: Option<(Request, Exchange)>,
 }
 
@@ -44,15 +51,21 @@ impl NodeSession {
     /// Appends `begin`, the statement that begins the transaction.
     pub(super) fn begin(
         node: NodeId,
-        mut lease: Lease<NodeOpener>,
+        lease: Lease<NodeOpener>,
         begin: &str,
     ) -> Result<NodeSession> {
-        // A user's text may leave something in the session.
-        lease.touch();
-        let (effect, wrote, request) = (Effect::Read, Wrote::No, None);
-        let (prefix, level, ended_levels) = (0, 0, Vec::new());
-        let mut session =
-            NodeSession { node, lease, prefix, effect, wrote, level, ended_levels, request };
+        let mut session = NodeSession {
+            node,
+            lease,
+            prefix: 0,
+            effect: Effect::Read,
+            wrote: Wrote::No,
+            level: 0,
+            ended_levels: Vec::new(),
+            closed_portals: Vec::new(),
+            runs: None,
+            request: None,
+        };
         session.append(begin)?;
         Ok(session)
     }
@@ -71,8 +84,11 @@ impl NodeSession {
         self.level
     }
 
-    /// Appends the savepoints that it lacks.
+    /// Appends the savepoints that it lacks, and what else waits for a statement to carry it.
     pub(super) fn bring_to(&mut self, level: u32) -> Result<()> {
+        for portal in std::mem::take(&mut self.closed_portals) {
+            self.lease.close_portal(&portal);
+        }
         for text in std::mem::take(&mut self.ended_levels) {
             self.append(&text)?;
         }
@@ -121,6 +137,10 @@ impl NodeSession {
     /// Notes the effect that the next statement may have.
     pub(super) fn expect(&mut self, effect: Effect) {
         self.effect = effect;
+        if effect == Effect::Any {
+            // It may leave something in the session: settings, locks, temporary tables.
+            self.lease.touch();
+        }
         if effect != Effect::Read && self.wrote == Wrote::No {
             self.wrote = Wrote::Maybe;
         }
@@ -143,7 +163,7 @@ impl NodeSession {
     }
 
     /// Receives the answers of the statements that have begun the transaction.
-    fn skip_prefix(&mut self) -> Result<Step<()>> {
+    pub(super) fn skip_prefix(&mut self) -> Result<Step<()>> {
         while self.prefix > 0 {
             let flushed = self.lease.flush()?;
             let step = self.lease.receive()?;
@@ -172,6 +192,61 @@ impl NodeSession {
             }
         }
         Ok(Step::Ready(()))
+    }
+
+    // ----- cursors -----
+
+    /// Appends a statement with parameters, and the first Execute of its portal. Flush has the Bind
+    /// answered at once.
+    pub(super) fn start(
+        &mut self,
+        statement: &RemoteStatement<'_>,
+        values: &Values,
+        portal: &str,
+        batch: i32,
+    ) -> Result<()> {
+        let name = self.lease.prepare(statement.text, statement.types)?;
+        let values = values.iter().map(Option::as_deref);
+        send::bind(self.lease.out(), portal, &name, &[], values, statement.result_formats)?;
+        send::flush(self.lease.out());
+        self.execute_portal(portal, batch);
+        Ok(())
+    }
+
+    /// Appends the Execute of a portal, and Sync.
+    pub(super) fn execute_portal(&mut self, portal: &str, batch: i32) {
+        send::execute(self.lease.out(), portal, batch);
+        self.lease.sync();
+    }
+
+    /// Notes a portal to be closed.
+    pub(super) fn close_portal(&mut self, portal: String) {
+        self.closed_portals.push(portal);
+    }
+
+    /// Notes the command tag of a statement.
+    pub(super) fn note_tag(&mut self, effect: Effect, tag: &[u8]) {
+        if effect == Effect::Rows && has_rows(tag) {
+            self.wrote = Wrote::Yes;
+        }
+    }
+
+    /// The process id of the session.
+    pub(super) fn process_id(&self) -> Option<i32> {
+        self.lease.process_id()
+    }
+
+    /// Cancels what runs, and discards its answers. The connection stays in the transaction, or is
+    /// unusable.
+    pub(super) fn settle(&mut self, reason: &Error) {
+        if !self.lease.is_broken() {
+            self.lease.settle_in_place(SETTLE_TIME);
+            self.prefix = 0;
+            if self.lease.transaction_status() == TransactionStatus::Idle {
+                // BEGIN has failed.
+                self.lease.violated(reason.clone());
+            }
+        }
     }
 
     /// Appends one statement without parameters up to its Bind.
