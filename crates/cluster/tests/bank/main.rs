@@ -25,6 +25,8 @@ use postgres::Postgres;
 
 /// One of this number of requests breaks its connection, at one of three points.
 const FAULT_RATE: u64 = 60;
+/// How much longer a run may take on a busy machine.
+const BUSY_LIMIT: Duration = Duration::from_secs(40);
 const TRANSFERRERS: u64 = 4;
 const READERS: u64 = 3;
 
@@ -86,6 +88,13 @@ impl Bank {
         }
     }
 
+    /// Until a time, or longer on a machine that is busy otherwise, so that something happens.
+    fn goes_on(&self, until: Instant) -> bool {
+        let is_enough = self.told.lock().len() > 100 && self.sums.load(Ordering::SeqCst) > 50;
+        let limit = if is_enough { until } else { until + BUSY_LIMIT };
+        Instant::now() < limit && !self.is_over.load(Ordering::SeqCst)
+    }
+
     /// Kills servers and the coordinator in turn.
     fn disturb(&self, seed: u64, until: Instant) {
         let mut dice = Dice::new(seed);
@@ -96,7 +105,7 @@ impl Bank {
                 thread::sleep(Duration::from_millis(10));
             }
         };
-        while Instant::now() < until && !self.is_over.load(Ordering::SeqCst) {
+        while self.goes_on(until) {
             pause(&mut dice);
             if dice.roll(2) == 0 {
                 self.coordinators.crash(&self.servers);
@@ -200,7 +209,7 @@ fn run(nodes: usize, fault_rate: u64, seconds: u64, is_disturbed: bool) {
         if is_disturbed {
             bank.disturb(seed, until);
         } else {
-            while Instant::now() < until && !bank.is_over.load(Ordering::SeqCst) {
+            while bank.goes_on(until) {
                 thread::sleep(Duration::from_millis(20));
             }
         }
