@@ -42,7 +42,7 @@ impl Nodes {
         (0..2).filter(|i| self.0[*i].query(&sql) == "t").collect()
     }
 
-    /// Nothing is prepared, no record is left, and no session is in a transaction.
+    /// Whether all transactions have ended: none is prepared, has a record, or is open in a session.
     fn are_quiet(&self) -> bool {
         let sql = "SELECT (SELECT count(*) FROM pg_prepared_xacts) + \
                    (SELECT count(*) FROM steppe_cluster.commit_records) + \

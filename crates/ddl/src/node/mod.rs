@@ -202,9 +202,9 @@ fn put(ctx: &mut DdlContext<'_>, mut node: Node) -> Result<()> {
     Ok(())
 }
 
-/// Asks the node for its database's identity, which a node that cannot be reached keeps. 42710 if
-/// another node has the same database: a transaction would wait for itself there. 55006 if the node
-/// has tables, and is another database now.
+/// Asks the node for its database's identity. A node that cannot be reached keeps the one that it has.
+/// Errors: 42710 if another node has the same database, since a transaction would wait for itself
+/// there. 55006 if the node has tables, and is another database now.
 fn introduce(ctx: &DdlContext<'_>, catalog: &Catalog, node: &mut Node) -> Result<()> {
     let identity = ctx.session.introduce_node(node)?;
     if identity == 0 {

@@ -295,10 +295,10 @@ pub trait SessionHost: Host {
         None
     }
 
-    /// Introduces a node that CREATE or ALTER NODE has described to its database: makes the tables there
-    /// that transactions over nodes need, and returns the database's identity. 0: the node was not
-    /// reached, and the client was warned. Errors: a word of the connection that is not supported, or
-    /// the statement's interrupt.
+    /// Introduces a node that CREATE or ALTER NODE has described to its database. The node gets the
+    /// tables that transactions over nodes need. Returns the database's identity, or 0 if the node was
+    /// not reached; the client was warned then. Errors: a word of the connection that is not supported,
+    /// or the statement's interrupt.
     fn introduce_node(&self, node: &Node) -> Result<u64> {
         let _ = node;
         Ok(0)

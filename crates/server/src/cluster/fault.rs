@@ -1,7 +1,7 @@
 //! Points at which a test kills this server in the middle of a commit over nodes.
 //!
 //! `STEPPE_KILL_AT=POINT:REQUEST` in the environment ends the process with SIGKILL the first time that
-//! it comes to this point of such a request, as a failure of the machine would. For tests only.
+//! such a request is at this point, as a failure of the machine would. For tests only.
 
 use std::sync::Arc;
 

@@ -44,8 +44,8 @@ fn list(server: &Server) -> Result<Listing> {
     Ok(listing)
 }
 
-/// Ends a part durably. No person can end one ([`crate::session`] refuses it), so that one that is
-/// missing has been ended as it was decided.
+/// Ends a part durably. [`crate::session`] refuses to end one for a person. So a part that is missing
+/// has been ended as it was decided.
 fn finish(server: &Arc<Server>, gid: Gid, commit: bool) -> Answer {
     match crate::session::end_prepared_now(server, &gid.to_string(), commit) {
         Err(error) if error.sqlstate() == SqlState::UNDEFINED_OBJECT => Answer::Done,

@@ -184,6 +184,8 @@ fn recovery_words(node: &Node) -> Result<ConnInfo> {
     let mut info = connection_words(node)?;
     info.user.get_or_insert_with(|| SUPERUSER_NAME.to_owned());
     info.dbname.get_or_insert_with(|| DATABASE_NAME.to_owned());
+    // A DBA distinguishes it from the pool's sessions, which are counted by their name.
+    info.application_name = Some("steppe recovery".to_owned());
     Ok(info)
 }
 

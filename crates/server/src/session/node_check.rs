@@ -32,7 +32,7 @@ impl SharedSession {
         }
         let key = opener.key(&self.identity.user, &self.identity.database);
         let deadline = Instant::now() + TIME;
-        // No identity is 0, which stands for none.
+        // 0 stands for no identity.
         let drawn =
             self.server.random.next_u64().map_err(|e| Error::internal(e.to_string()))?.max(1);
         let introduced = tokio::task::block_in_place(|| {

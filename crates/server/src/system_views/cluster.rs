@@ -19,7 +19,7 @@ pub(super) fn in_doubt(server: &Arc<Server>) -> Result<Vec<Vec<Datum>>> {
     let mut builder = RowsBuilder::new("pgxc_prepared_xacts")?;
     for InDoubt { gid, state, since, reason } in server.cluster.in_doubt() {
         let is_its = |node: &&Arc<Node>| node.identity == gid.participant.0;
-        // No name: the part in this server's own database.
+        // The part in this server's own database has no name.
         let node = catalog.stored::<Node>().iter().find(is_its);
         let state = match state {
             InDoubtState::Undecided => "undecided",
