@@ -272,14 +272,7 @@ fn a_coordinator_that_is_killed_leaves_whole_transactions() {
     ];
     for (i, (point, commits)) in points.into_iter().enumerate() {
         let table = format!("t{i}");
-        let mut command = command(&dir);
-        command.env("STEPPE_KILL_AT", point).stdout(Stdio::piped()).stderr(Stdio::null());
-        let mut doomed = Steppe::ready(command.spawn().expect("the server is run"));
-        let mut raw = doomed.connect();
-        raw.send(&support::query(&create(&table)));
-        let ended = doomed.child.wait().expect("it ends");
-        assert!(!ended.success(), "{point}");
-        drop(doomed);
+        killed_at(&dir, point, &table);
         let again = Steppe::start(&dir);
         let mut raw = again.connect();
         until("nothing is left on the nodes", || nodes.are_quiet());
@@ -296,4 +289,15 @@ fn a_coordinator_that_is_killed_leaves_whole_transactions() {
         // The next server is to be killed in its own commit, not in the recovery of this one's.
         until("its record is deleted", || nodes.are_quiet());
     }
+}
+
+/// Starts the coordinator, which is killed at a point of the commit of a new table.
+fn killed_at(dir: &TestDir, point: &str, table: &str) {
+    let mut command = command(dir);
+    command.env("STEPPE_KILL_AT", point).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut doomed = Steppe::ready(command.spawn().expect("the server is run"));
+    let mut raw = doomed.connect();
+    raw.send(&support::query(&create(table)));
+    let ended = doomed.child.wait().expect("it ends");
+    assert!(!ended.success(), "{point}");
 }

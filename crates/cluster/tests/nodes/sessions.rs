@@ -475,6 +475,35 @@ fn a_cancel_reaches_the_node_at_once() {
     }
 }
 
+/// A session that has not read the statement yet drops the cancel, and would run the statement.
+#[test]
+fn a_cancel_that_comes_too_early_is_sent_again() {
+    let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let server = thread::spawn(move || {
+        let (mut session, _) = listener.accept().unwrap();
+        start_up(&mut session).unwrap();
+        send(&mut session, admission);
+        for is_read in [false, true] {
+            let (mut request, _) = listener.accept().unwrap();
+            start_up(&mut request).unwrap();
+            if !is_read {
+                read(&mut session).unwrap();
+            }
+        }
+        let error = Error::new(SqlState::QUERY_CANCELED, "canceled on the node");
+        send(&mut session, |buf| {
+            backend::error_response(buf, &error);
+            ready(buf);
+        });
+    });
+    let mut connection = Connection::open_in_place(&info(address), later()).unwrap();
+    let soon = Some(Instant::now() + Duration::from_millis(50));
+    assert!(connection.query_in_place_until("sleep", soon).is_err());
+    assert!(connection.is_idle());
+    server.join().unwrap();
+}
+
 #[test]
 fn a_node_that_ignores_a_cancel_loses_its_connection() {
     let mut connection = session(|stream| {

@@ -7,7 +7,7 @@ use steppe_catalog::CatalogChanges;
 use steppe_cluster::commit::Outcome;
 use steppe_cluster::transaction::{LocalPart, Participants};
 use steppe_exec::Transaction;
-use steppe_txn::Txn;
+use steppe_txn::{Lsn, Txn};
 use steppe_types::{Error, Result, SqlState, interrupt};
 
 use crate::activity::{SessionCounts, Wait};
@@ -26,6 +26,10 @@ impl Session {
         (txn, changes): (Txn, Option<CatalogChanges>),
         unpreparable: Option<Error>,
     ) -> Result<()> {
+        // Numbers of sequences, and what it has read here: a crash must not take back what a node keeps.
+        let written = Lsn(self.core.flush_to.load(Ordering::Acquire));
+        let seen = self.core.handle.observed_lsn().max(written);
+        tokio::task::block_in_place(|| self.server().engine.wait_durable(seen))?;
         let is_changed = txn.xid() != 0 || changes.is_some();
         let had_changes = changes.is_some();
         self.control.activity.set_wait(Some(Wait::RemoteAnswer));
