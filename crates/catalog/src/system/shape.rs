@@ -181,7 +181,7 @@ mod tests {
         let class = by_oid(1259).expect("pg_class");
         assert_eq!((class.name, class.relkind, class.columns.len()), ("pg_class", b'r', 34));
         assert_eq!(class.position("relkind"), Some(17));
-        assert_eq!(all().len(), 213 + 3, "and those that are not PostgreSQL's");
+        assert_eq!(all().len(), 213 + 4, "and those that are not PostgreSQL's");
         for shape in all() {
             for column in &shape.columns {
                 assert_ne!(Physical::of(column.type_oid), Physical::Any, "{}", column.name);
