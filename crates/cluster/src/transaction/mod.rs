@@ -27,7 +27,6 @@ mod committing;
 mod cursors;
 mod exchange;
 mod faults;
-mod install;
 mod link;
 mod local;
 mod participants;
@@ -44,7 +43,6 @@ use steppe_types::{Error, Result, SqlState};
 
 pub use cursors::{CursorId, Fetched, RemoteStatement, Values};
 pub use faults::{FaultPoint, Faults};
-pub use install::install;
 pub use local::{LocalNode, LocalPart};
 pub use participants::{Isolation, Mode, Participants};
 pub use recoverer::Recoverer;

@@ -9,7 +9,8 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use parking_lot::Mutex;
-use steppe_cluster::{Answer, ConnInfo, Connection, transaction};
+use steppe_cluster::commit::INSTALL;
+use steppe_cluster::{Answer, ConnInfo, Connection};
 
 /// The binaries of PostgreSQL 15 in Debian; STEPPE_PG_BIN names others.
 const BINARIES: &str = "/usr/lib/postgresql/15/bin";
@@ -88,7 +89,7 @@ impl Postgres {
         succeeded(&made.expect("initdb is run"));
         self.start_again();
         let mut connection = Connection::open_in_place(&self.info(), soon()).expect("it answers");
-        transaction::install(&mut connection, "n").expect("tables are made");
+        connection.query_in_place(INSTALL).expect("tables are made");
     }
 
     fn data(&self) -> PathBuf {
