@@ -207,6 +207,35 @@ fn a_statement_that_has_waited_sends_its_own_change() {
 }
 
 #[test]
+fn waits_on_a_node_can_be_ended() {
+    run(async {
+        let Some((cluster, client)) = TwoNodes::start().await else { return };
+        checked(&cluster, &client, "CREATE TABLE t (a int) DISTRIBUTE BY HASH (a)").await;
+        let holder = cluster.client_of("n2").await;
+        rows(&holder, "BEGIN; LOCK TABLE t IN ACCESS SHARE MODE").await;
+        rows(&client, "SET lock_timeout = '100ms'").await;
+        let error = failure(&client, "ALTER TABLE t ADD b int").await;
+        assert!(error.starts_with("55P03") && error.contains("n2"), "{error}");
+        rows(&client, "SET lock_timeout = 0; SET statement_timeout = '300ms'").await;
+        assert!(failure(&client, "ALTER TABLE t ADD b int").await.starts_with("57014"));
+        rows(&client, "SET statement_timeout = 0").await;
+        let token = client.cancel_token();
+        let (ended, ()) = tokio::join!(failure(&client, "TRUNCATE t"), async {
+            let waits = "SELECT count(*) FROM pg_locks WHERE NOT granted";
+            while cluster.on("n2", waits) != "1" {
+                tokio::task::yield_now().await;
+            }
+            token.cancel_query(tokio_postgres::NoTls).await.expect("it is sent");
+        });
+        assert!(ended.starts_with("57014"), "{ended}");
+        rows(&holder, "ROLLBACK").await;
+        checked(&cluster, &client, "ALTER TABLE t ADD b int").await;
+        let left = "SELECT count(*) FROM pg_prepared_xacts";
+        assert_eq!(cluster.on("n2", left), "0");
+    });
+}
+
+#[test]
 fn only_the_tables_nodes_are_asked() {
     run(async {
         let Some((cluster, client)) = TwoNodes::start().await else { return };

@@ -26,6 +26,16 @@ impl TwoNodes {
         Some((TwoNodes { server, node }, client))
     }
 
+    /// A client of a node itself.
+    pub async fn client_of(&self, node: &str) -> Client {
+        let port = self.node.port;
+        let options = format!("host=127.0.0.1 port={port} user=postgres dbname={node}");
+        let connected = tokio_postgres::connect(&options, tokio_postgres::NoTls).await;
+        let (client, connection) = connected.expect("the node takes a client");
+        tokio::spawn(connection);
+        client
+    }
+
     /// The answer of a node itself.
     pub fn on(&self, node: &str, sql: &str) -> String {
         self.node.query_in(node, sql)
