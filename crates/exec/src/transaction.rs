@@ -18,7 +18,7 @@ use std::time::{Duration, Instant};
 use steppe_catalog::objects::Node;
 use steppe_catalog::{Catalog, CatalogChanges, NodeStatement};
 use steppe_cluster::NodeId;
-use steppe_cluster::transaction::{Effect, Participants, RemoteMark};
+use steppe_cluster::transaction::{Participants, RemoteMark};
 use steppe_functions::SessionHost;
 use steppe_txn::{Txn, UndoPosition, View};
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -183,11 +183,9 @@ impl Transaction {
         let catalog = Arc::clone(changes.catalog());
         let participants = self.rare.participants(session)?;
         for NodeStatement { nodes, text } in &statements {
-            for node in nodes {
-                let node = identity(&catalog, *node)?;
-                let deadline = Instant::now() + DDL_TIME;
-                participants.execute_in_place(node, Effect::Any, text, deadline)?;
-            }
+            let nodes = nodes.iter().map(|node| identity(&catalog, *node));
+            let nodes = nodes.collect::<Result<Vec<NodeId>>>()?;
+            participants.run_on_all(&nodes, text, Instant::now() + DDL_TIME)?;
         }
         Ok(())
     }
