@@ -10,6 +10,8 @@ pub const NODES: [&str; 2] = ["n1", "n2"];
 /// The coordinator and its nodes.
 pub struct TwoNodes {
     pub server: TestServer,
+    /// A client of each node itself.
+    pub direct: Vec<Client>,
     node: Postgres,
 }
 
@@ -23,7 +25,12 @@ impl TwoNodes {
             node.query(&format!("CREATE DATABASE {name}"));
             rows_of(&client, &node.create_node_in(name, name)).await;
         }
-        Some((TwoNodes { server, node }, client))
+        let mut cluster = TwoNodes { server, direct: Vec::new(), node };
+        for name in NODES {
+            let direct = cluster.client_of(name).await;
+            cluster.direct.push(direct);
+        }
+        Some((cluster, client))
     }
 
     /// A client of a node itself.
