@@ -301,3 +301,37 @@ fn killed_at(dir: &TestDir, point: &str, table: &str) {
     let ended = doomed.child.wait().expect("it ends");
     assert!(!ended.success(), "{point}");
 }
+
+/// The view shows a transaction in doubt while a node is down. It ends when the node is back.
+#[test]
+fn a_transaction_in_doubt_is_shown() {
+    let Some(mut nodes) = Nodes::start() else { return };
+    let dir = TestDir::new();
+    let first = Steppe::start(&dir);
+    nodes.introduce(&mut first.connect());
+    drop(first);
+    let prepared = "SELECT count(*) FROM pg_prepared_xacts";
+    for (point, table, state) in
+        [("BeforeSend:Decide", "a", "undecided"), ("BeforeSend:Finish", "b", "committing")]
+    {
+        killed_at(&dir, point, table);
+        let participant = (0..2).find(|i| nodes.0[*i].query(prepared) == "1").expect("prepared");
+        let down = if state == "undecided" { 1 - participant } else { participant };
+        nodes.0[down].kill();
+        let again = Steppe::start(&dir);
+        let view = format!(
+            "SELECT node_name, detail IS NOT NULL, since < now() FROM pgxc_prepared_xacts \
+             WHERE state = '{state}' AND node_name IS NOT NULL"
+        );
+        until("it is shown", || {
+            let rows = support::rows(&again.connect().query(&view));
+            let name = Some(format!("n{}", participant + 1));
+            rows.len() == 1 && rows[0][0] == name && rows[0][1].as_deref() == Some("t")
+        });
+        nodes.0[down].start_again();
+        let shown = "SELECT gid FROM pgxc_prepared_xacts";
+        let mut raw = again.connect();
+        until("it ends", || support::rows(&again.connect().query(shown)).is_empty());
+        check(&nodes, &mut raw, &[(table, state == "committing")]);
+    }
+}
