@@ -2,6 +2,7 @@
 //! target_session_attrs accepts the server.
 
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 use steppe_types::{Error, Result, SqlState};
@@ -29,9 +30,10 @@ enum Stage {
 }
 
 /// An attempt at one address.
-pub(super) struct Attempt<'i> {
-    info: &'i ConnInfo,
-    host: &'i Host,
+pub(super) struct Attempt {
+    info: Arc<ConnInfo>,
+    /// The host's place among those of `info`.
+    host: usize,
     wanted: TargetSessionAttrs,
     connection: Connection,
     stage: Stage,
@@ -58,24 +60,28 @@ pub(super) enum Next {
     Nothing,
 }
 
-impl<'i> Attempt<'i> {
+impl Attempt {
     pub(super) fn new(
-        info: &'i ConnInfo,
-        host: &'i Host,
+        info: &Arc<ConnInfo>,
+        host: usize,
         wanted: TargetSessionAttrs,
         address: Address,
-    ) -> Result<Attempt<'i>, Failure> {
-        let socket = address
-            .connect(&info.keepalives)
-            .map_err(|error| failure(cannot_connect(host, &address, &error), Next::Address))?;
+    ) -> Result<Attempt, Failure> {
+        let cannot =
+            |error| failure(cannot_connect(&info.hosts[host], &address, &error), Next::Address);
+        let socket = address.connect(&info.keepalives).map_err(cannot)?;
         Ok(Attempt {
-            info,
+            info: Arc::clone(info),
             host,
             wanted,
             connection: Connection::new(socket, address),
             stage: Stage::Connecting,
             deadline: info.connect_timeout.map(|timeout| Instant::now() + timeout),
         })
+    }
+
+    fn host(&self) -> &Host {
+        &self.info.hosts[self.host]
     }
 
     pub(super) fn descriptor(&self) -> BorrowedFd<'_> {
@@ -87,7 +93,7 @@ impl<'i> Attempt<'i> {
     }
 
     pub(super) fn timed_out(&self) -> Error {
-        refusal(self.host, &self.connection.address, "timeout expired")
+        refusal(self.host(), &self.connection.address, "timeout expired")
     }
 
     /// Goes on as far as it can without waiting.
@@ -97,7 +103,7 @@ impl<'i> Attempt<'i> {
                 Ok(true) => self.start().map_err(|error| self.failed(&error, Next::Nothing))?,
                 Ok(false) => return Ok(Step::Waits(Interest::Write)),
                 Err(error) => {
-                    let error = cannot_connect(self.host, &self.connection.address, &error);
+                    let error = cannot_connect(self.host(), &self.connection.address, &error);
                     return Err(failure(error, Next::Address));
                 }
             }
@@ -117,7 +123,7 @@ impl<'i> Attempt<'i> {
 
     /// Appends the start-up packet.
     fn start(&mut self) -> Result<()> {
-        let info = self.info;
+        let info = Arc::clone(&self.info);
         let Some(user) = info.user.as_deref() else {
             return Err(Error::new(UNABLE_TO_CONNECT, "no user name was given"));
         };
@@ -152,14 +158,15 @@ impl<'i> Attempt<'i> {
             }
             (Stage::Starting(exchange), BackendMessage::Authentication(request)) => {
                 let (out, notes) = (&mut self.connection.out, &mut self.connection.notes);
-                let answered = exchange.answer(request, (self.info, self.host), out, notes);
+                let answered =
+                    exchange.answer(request, (&self.info, &self.info.hosts[self.host]), out, notes);
                 answered.map_err(|error| self.failed(&error, Next::Nothing))
             }
             (
                 Stage::Starting(exchange),
                 BackendMessage::NegotiateProtocolVersion { version, unrecognized },
             ) if !exchange.is_over() => {
-                let negotiated = negotiated(self.info, version, &unrecognized);
+                let negotiated = negotiated(&self.info, version, &unrecognized);
                 negotiated.map_err(|error| self.failed(&error, Next::Nothing))
             }
             (Stage::Starting(exchange), BackendMessage::ReadyForQuery(_)) if exchange.is_over() => {
@@ -193,7 +200,7 @@ impl<'i> Attempt<'i> {
         match verdict {
             Verdict::Accepted => self.stage = Stage::Done,
             Verdict::Refused(reason) => {
-                let error = refusal(self.host, &self.connection.address, reason);
+                let error = refusal(self.host(), &self.connection.address, reason);
                 return Err(failure(error, Next::Host));
             }
             Verdict::Ask(statement) => {
@@ -208,7 +215,7 @@ impl<'i> Attempt<'i> {
     fn refused_by_node(&self, error: &Error) -> Failure {
         let fields = error.fields();
         let text = format!("{}:  {}", fields.severity.as_str(), fields.message);
-        let mut refused = refusal(self.host, &self.connection.address, &text);
+        let mut refused = refusal(self.host(), &self.connection.address, &text);
         refused.fields_mut().detail.clone_from(&fields.detail);
         refused.fields_mut().hint.clone_from(&fields.hint);
         let is_starting = fields.sqlstate == SqlState::CANNOT_CONNECT_NOW;
@@ -225,7 +232,7 @@ impl<'i> Attempt<'i> {
     }
 
     fn failed(&self, error: &Error, next: Next) -> Failure {
-        let mut refused = refusal(self.host, &self.connection.address, error.message());
+        let mut refused = refusal(self.host(), &self.connection.address, error.message());
         refused.fields_mut().detail.clone_from(&error.fields().detail);
         failure(refused, next)
     }

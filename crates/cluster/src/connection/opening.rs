@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::io;
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::os::fd::BorrowedFd;
+use std::sync::Arc;
 use std::time::Instant;
 
 use steppe_types::{Error, SqlState};
@@ -40,23 +41,23 @@ impl From<Refused> for Error {
 }
 
 /// A session that is being opened.
-pub struct Opening<'i> {
-    info: &'i ConnInfo,
+pub struct Opening {
+    info: Arc<ConnInfo>,
     wanted: TargetSessionAttrs,
     /// The next host.
     host: usize,
     /// The addresses of the host before it that are still to be tried.
     addresses: VecDeque<Address>,
-    attempt: Option<Attempt<'i>>,
+    attempt: Option<Attempt>,
     failures: Vec<Error>,
     sqlstate: Option<SqlState>,
 }
 
-impl<'i> Opening<'i> {
+impl Opening {
     /// Begins; the first call of [`advance`](Self::advance) connects.
-    pub fn new(info: &'i ConnInfo) -> Opening<'i> {
+    pub fn new(info: &ConnInfo) -> Opening {
         Opening {
-            info,
+            info: Arc::new(info.clone()),
             wanted: info.target,
             host: 0,
             addresses: VecDeque::new(),
@@ -129,8 +130,7 @@ impl<'i> Opening<'i> {
     /// Begins to connect to the next address.
     fn next_attempt(&mut self) -> Result<(), Refused> {
         let Some(address) = self.addresses.pop_front() else { return self.next_host() };
-        let host = &self.info.hosts[self.host - 1];
-        match Attempt::new(self.info, host, self.wanted, address) {
+        match Attempt::new(&self.info, self.host - 1, self.wanted, address) {
             Ok(attempt) => {
                 self.attempt = Some(attempt);
                 Ok(())

@@ -10,10 +10,10 @@ use std::time::{Duration, Instant};
 
 use steppe_types::{Error, Result, SqlState, interrupt};
 
-use super::Cluster;
 use super::local::LocalPart;
 use super::recoverer::Job;
 use super::session::NodeSession;
+use super::{Cluster, RunningNumber};
 use crate::NodeId;
 use crate::commit::{Action, Answer, Commit, Outcome, Participant, Request};
 use crate::connection::Step;
@@ -27,6 +27,7 @@ const TELL_TIME: Duration = Duration::from_secs(5);
 pub(super) struct Committing<'l> {
     cluster: Arc<Cluster>,
     commit: Commit,
+    number: RunningNumber,
     sessions: BTreeMap<NodeId, NodeSession>,
     local: Option<&'l mut dyn LocalPart>,
     passage: Option<Passage>,
@@ -46,13 +47,14 @@ impl<'l> Committing<'l> {
         local: Option<&'l mut dyn LocalPart>,
     ) -> Result<Committing<'l>> {
         let number = cluster.begin_number()?;
-        let commit = Commit::new(cluster.by, number, participants);
+        let commit = Commit::new(cluster.by, number.number, participants);
         let deadline = Instant::now() + cluster.times.patience;
         let (passage, told, is_finished) = (None, None, false);
         let (elsewhere, out) = (Vec::new(), Vec::new());
         let committing = Committing {
             cluster,
             commit,
+            number,
             sessions,
             local,
             passage,
@@ -71,7 +73,6 @@ impl<'l> Committing<'l> {
         loop {
             self.act();
             if self.is_finished {
-                self.cluster.finished(self.commit.number());
                 return self.told.take().unwrap_or_else(|| unknown("the commit has no outcome"));
             }
             if !self.sessions.values().any(NodeSession::awaits) {
@@ -189,7 +190,9 @@ impl<'l> Committing<'l> {
 
     /// Gives the machine to the recoverer, and waits until it tells the outcome.
     fn hand_over(self) -> Outcome {
-        let Committing { cluster, commit, sessions, passage, elsewhere, told, deadline, .. } = self;
+        let deadline = self.deadline;
+        let Committing { cluster, commit, number, sessions, passage, elsewhere, told, .. } = self;
+        number.hand_over();
         drop(sessions);
         let (tell, outcome) = mpsc::sync_channel(1);
         if let Some(told) = told {

@@ -1,4 +1,5 @@
-//! The recoverer's connection to one node: one request at a time, in order. Only opening it waits.
+//! The recoverer's connection to one node: one request at a time, in order. It never waits, except for
+//! the look-up of a host's name.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -6,13 +7,13 @@ use std::time::{Duration, Instant};
 use super::exchange::Exchange;
 use super::{Cluster, FaultPoint};
 use crate::commit::{Answer, Request, TransactionKey};
-use crate::connection::{Connection, Step};
+use crate::connection::{Connection, Opening, Step};
 use crate::wait::Watched;
 use crate::{ConnInfo, Interest, NodeId};
 use steppe_wire::TransactionStatus;
 
-/// Opening a connection waits in place, and delays the other nodes for this time at most.
-const OPEN_WITHIN: Duration = Duration::from_secs(2);
+/// How long opening a connection may take. Its requests wait behind it.
+const OPEN_WITHIN: Duration = Duration::from_secs(5);
 
 /// The machine that an answer belongs to.
 #[derive(Clone, Copy, Debug)]
@@ -29,6 +30,7 @@ pub(super) enum Owner {
 
 enum State {
     Closed,
+    Opening(Box<Opening>, Interest),
     Open(Box<Connection>, Interest),
 }
 
@@ -62,7 +64,11 @@ impl Link {
     }
 
     pub(super) fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        let of_attempt = match &self.state {
+            State::Opening(opening, _) => opening.deadline(),
+            State::Closed | State::Open(..) => None,
+        };
+        self.deadline.into_iter().chain(of_attempt).min()
     }
 
     /// The socket that the link waits for.
@@ -70,6 +76,9 @@ impl Link {
         match &self.state {
             State::Open(connection, interest) if self.current.is_some() => {
                 Some(Watched::new(connection.descriptor(), *interest))
+            }
+            State::Opening(opening, interest) => {
+                opening.descriptor().map(|descriptor| Watched::new(descriptor, *interest))
             }
             State::Closed | State::Open(..) => None,
         }
@@ -84,7 +93,11 @@ impl Link {
                 return;
             }
             let goes_on = match std::mem::replace(&mut self.state, State::Closed) {
-                State::Closed => self.open(info, now),
+                State::Closed => {
+                    self.deadline = Some(now + self.within.min(OPEN_WITHIN));
+                    self.open(Box::new(Opening::new(info)))
+                }
+                State::Opening(opening, _) => self.open(opening),
                 State::Open(connection, _) if self.current.is_none() => {
                     self.begin(cluster, connection, now)
                 }
@@ -99,12 +112,20 @@ impl Link {
     }
 
     /// Each step leaves the state closed if it failed. False: it failed, or waits.
-    fn open(&mut self, info: &ConnInfo, now: Instant) -> bool {
-        let opened = Connection::open_in_place(info, now + self.within.min(OPEN_WITHIN));
-        let is_open = opened.is_ok();
-        self.state =
-            opened.map_or(State::Closed, |open| State::Open(Box::new(open), Interest::Read));
-        is_open
+    fn open(&mut self, mut opening: Box<Opening>) -> bool {
+        match opening.advance() {
+            Ok(Step::Ready(connection)) if is_writable(&connection) => {
+                self.deadline = None;
+                self.state = State::Open(Box::new(connection), Interest::Read);
+                true
+            }
+            Ok(Step::Waits(interest)) => {
+                self.state = State::Opening(opening, interest);
+                false
+            }
+            // The requests behind it are answered as lost, and sent again later.
+            Ok(Step::Ready(_)) | Err(_) => false,
+        }
     }
 
     fn begin(&mut self, cluster: &Cluster, mut connection: Box<Connection>, now: Instant) -> bool {
@@ -155,10 +176,15 @@ impl Link {
     }
 
     /// The node was not reached, or has not answered: neither have the requests behind it.
-    fn fail(&mut self, out: &mut Answers) {
+    pub(super) fn fail(&mut self, out: &mut Answers) {
         (self.state, self.deadline) = (State::Closed, None);
         let current = self.current.take().map(|(owner, ..)| owner);
         let owners = current.into_iter().chain(self.queue.drain(..).map(|(owner, _)| owner));
         out.extend(owners.map(|owner| (owner, self.node, Answer::Lost)));
     }
+}
+
+/// Whether the server is no standby, whose lists are behind those of its primary.
+fn is_writable(connection: &Connection) -> bool {
+    connection.parameter("in_hot_standby") != Some("on")
 }

@@ -33,12 +33,15 @@ mod participants;
 mod recoverer;
 mod savepoints;
 mod session;
+mod together;
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::os::fd::AsFd;
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
-use parking_lot::{Condvar, Mutex};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use parking_lot::Mutex;
 use steppe_types::{Error, Result, SqlState};
 
 pub use cursors::{CursorId, Fetched, RemoteStatement, Values};
@@ -52,7 +55,8 @@ pub use session::{Effect, NodeSession};
 use crate::commit::{Coordinator, InDoubt, Running, TransactionKey};
 use crate::gate::Gate;
 use crate::pool::{NodeOpener, Pool};
-use crate::{ConnInfo, NodeId};
+use crate::wait::{self, Heed};
+use crate::{ConnInfo, Interest, NodeId};
 use recoverer::Mailbox;
 
 /// The times of a coordinator.
@@ -97,7 +101,6 @@ pub struct Cluster {
     local: Option<Arc<dyn LocalNode>>,
     mailbox: Mailbox,
     state: Mutex<State>,
-    listed: Condvar,
 }
 
 #[derive(Default)]
@@ -106,10 +109,34 @@ struct State {
     running: Running,
     /// Nodes that were listed in this life.
     listed: BTreeSet<NodeId>,
+    /// Rung when a node is listed, and when none will be.
+    alarms: Vec<Weak<EventFd>>,
     /// Records to be deleted.
     forget: Vec<TransactionKey>,
     in_doubt: Vec<InDoubt>,
     is_superseded: bool,
+}
+
+impl State {
+    /// An alarm for a thread that waits for a node.
+    fn alarm(&mut self) -> Result<Arc<EventFd>> {
+        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
+        let alarm = EventFd::from_value_and_flags(0, flags).map_err(|errno| {
+            Error::new(SqlState::IO_ERROR, format!("could not create an eventfd: {errno}"))
+        })?;
+        let alarm = Arc::new(alarm);
+        self.alarms.retain(|alarm| alarm.strong_count() > 0);
+        self.alarms.push(Arc::downgrade(&alarm));
+        Ok(alarm)
+    }
+
+    /// Has all that wait look again.
+    fn ring(&mut self) {
+        for alarm in self.alarms.drain(..).filter_map(|alarm| alarm.upgrade()) {
+            // It fails only if it is rung already.
+            let _ = alarm.write(1);
+        }
+    }
 }
 
 impl Cluster {
@@ -122,8 +149,8 @@ impl Cluster {
         local: Option<Arc<dyn LocalNode>>,
     ) -> Result<Arc<Cluster>> {
         let (gate, mailbox) = (Gate::new(), Mailbox::new()?);
-        let (state, listed) = (Mutex::new(State::default()), Condvar::new());
-        Ok(Arc::new(Cluster { by, gate, times, faults, local, mailbox, state, listed }))
+        let state = Mutex::new(State::default());
+        Ok(Arc::new(Cluster { by, gate, times, faults, local, mailbox, state }))
     }
 
     /// Adds a node, or changes how it is reached. `info` is for the recoverer's session, whose role may
@@ -138,6 +165,7 @@ impl Cluster {
         let mut state = self.state.lock();
         state.nodes.remove(&node);
         state.listed.remove(&node);
+        state.ring();
     }
 
     /// The gate of this coordinator.
@@ -166,11 +194,13 @@ impl Cluster {
         self.mailbox.look_now();
     }
 
-    /// The pool of a node that was listed in this life. Errors: 42704 there is no such node, 08006 the
-    /// node was not listed by the deadline, 57P01 a later life has taken over.
+    /// The pool of a node that was listed in this life. It waits for that, for connect_timeout at
+    /// most. Errors: 42704 the node does not exist, 08006 it was not listed in time, 57P01 a later life has
+    /// taken over, and the statement's interrupts.
     fn listed_pool(&self, node: NodeId, deadline: Instant) -> Result<Arc<Pool<NodeOpener>>> {
-        let mut state = self.state.lock();
+        let began = Instant::now();
         loop {
+            let mut state = self.state.lock();
             if state.is_superseded {
                 return Err(superseded());
             }
@@ -178,22 +208,23 @@ impl Cluster {
                 let message = format!("node {node} does not exist");
                 return Err(Error::new(SqlState::UNDEFINED_OBJECT, message));
             };
+            let pool = Arc::clone(&known.pool);
             if state.listed.contains(&node) {
-                return Ok(Arc::clone(&known.pool));
+                return Ok(pool);
             }
-            let now = Instant::now();
-            if now >= deadline {
-                let message = format!("connection to node \"{}\" failed", known.pool.name());
+            let alarm = state.alarm()?;
+            drop(state);
+            let until = deadline.min(began + pool.connect_timeout());
+            if !wait::one(alarm.as_fd(), Interest::Read, Some(until), Heed::Statement)? {
+                let message = format!("connection to node \"{}\" failed", pool.name());
                 return Err(Error::new(SqlState::CONNECTION_FAILURE, message)
                     .detail("Transactions that a crash may have left there were not listed yet."));
             }
-            steppe_types::interrupt::check()?;
-            let until = deadline.min(now + Duration::from_millis(20));
-            let _timed_out = self.listed.wait_until(&mut state, until);
         }
     }
 
-    fn begin_number(&self) -> Result<u64> {
+    /// A number that is running until the guard is dropped.
+    fn begin_number(self: &Arc<Cluster>) -> Result<RunningNumber> {
         let mut state = self.state.lock();
         if state.is_superseded {
             return Err(superseded());
@@ -201,7 +232,8 @@ impl Cluster {
         let number = state.running.next;
         state.running.next += 1;
         state.running.numbers.insert(number);
-        Ok(number)
+        drop(state);
+        Ok(RunningNumber { cluster: Arc::clone(self), number, is_handed_over: false })
     }
 
     fn finished(&self, number: u64) {
@@ -209,12 +241,36 @@ impl Cluster {
     }
 
     fn supersede(&self) {
-        self.state.lock().is_superseded = true;
-        self.listed.notify_all();
+        let mut state = self.state.lock();
+        state.is_superseded = true;
+        state.ring();
     }
 
     fn fails(&self, point: FaultPoint, node: NodeId, request: &crate::commit::Request) -> bool {
         self.faults.as_ref().is_some_and(|faults| faults.breaks(point, node, request))
+    }
+}
+
+/// The number of a commit that its client carries out. If the client's thread panics, the recovery of
+/// the same life takes what is left.
+struct RunningNumber {
+    cluster: Arc<Cluster>,
+    number: u64,
+    is_handed_over: bool,
+}
+
+impl RunningNumber {
+    /// The recoverer says when it has finished.
+    fn hand_over(mut self) {
+        self.is_handed_over = true;
+    }
+}
+
+impl Drop for RunningNumber {
+    fn drop(&mut self) {
+        if !self.is_handed_over {
+            self.cluster.finished(self.number);
+        }
     }
 }
 

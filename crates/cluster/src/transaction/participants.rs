@@ -9,15 +9,13 @@ use steppe_types::{Error, Result, SqlState};
 use super::Cluster;
 use super::committing::Committing;
 use super::cursors::Cursors;
-use super::exchange::{Ended, Exchange};
+use super::exchange::Ended;
 use super::local::LocalPart;
 use super::session::{Effect, NodeSession};
 use crate::commit::{Outcome, Participant, Reply, Wrote};
-use crate::connection::Step;
 use crate::gate::{Entry, Passage, Snapshots};
 use crate::pool::replay::Settings;
 use crate::pool::{Lease, NodeOpener};
-use crate::wait::{self, Heed, Watched};
 use crate::{NodeId, NodeSet};
 
 /// How long a node may take to end a statement that was cancelled.
@@ -128,6 +126,10 @@ impl Participants {
         self.free(node)?;
         if !self.sessions.contains_key(&node) {
             let mut lease = self.lease(node, deadline)?;
+            if lease.parameter("in_hot_standby") == Some("on") {
+                let message = format!("node \"{}\" is a standby", lease.pool().name());
+                return Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message));
+            }
             lease.bring_to(&self.settings, deadline)?;
             let session = NodeSession::begin(node, lease, self.mode.begin())?;
             self.sessions.insert(node, session);
@@ -249,66 +251,6 @@ impl Participants {
 
     pub(super) fn of(&mut self, nodes: &[NodeId]) -> impl Iterator<Item = &mut NodeSession> {
         self.sessions.values_mut().filter(|session| nodes.contains(&session.node()))
-    }
-
-    /// Waits until `advance` is done on each of the nodes. The answers are in the order of the nodes'
-    /// identities. If a connection breaks or the statement is to end, what still runs is cancelled.
-    pub(super) fn run<T>(
-        &mut self,
-        nodes: &[NodeId],
-        deadline: Instant,
-        advance: impl Fn(&mut NodeSession, &mut Exchange) -> Result<Step<Result<T>>>,
-    ) -> Result<Vec<Result<T>>> {
-        let mut sessions: Vec<_> = self.of(nodes).collect();
-        let mut exchanges: Vec<Exchange> = sessions.iter().map(|_| Exchange::default()).collect();
-        let mut answers: Vec<Option<Result<T>>> = sessions.iter().map(|_| None).collect();
-        let waited = loop {
-            let mut interests = Vec::new();
-            let mut failed = None;
-            for (i, session) in sessions.iter_mut().enumerate() {
-                if answers[i].is_some() {
-                    continue;
-                }
-                match advance(session, &mut exchanges[i]) {
-                    Ok(Step::Ready(answer)) => {
-                        answers[i] = Some(answer.map_err(|error| session.named(error)));
-                    }
-                    Ok(Step::Waits(interest)) => interests.push((i, interest)),
-                    Err(error) => failed = Some(session.named(error)),
-                }
-            }
-            if let Some(error) = failed {
-                break Err(error);
-            }
-            if interests.is_empty() {
-                break Ok(());
-            }
-            let mut watched = Vec::new();
-            for (i, session) in sessions.iter_mut().enumerate() {
-                if let Some((_, interest)) = interests.iter().find(|(at, _)| *at == i) {
-                    watched.push(Watched::new(session.connection().descriptor(), *interest));
-                }
-            }
-            match wait::any(&mut watched, Some(deadline), Heed::Statement) {
-                Ok(true) => {}
-                Ok(false) => {
-                    break Err(Error::new(
-                        SqlState::CONNECTION_FAILURE,
-                        "a node has not answered in time",
-                    ));
-                }
-                Err(interrupt) => break Err(interrupt),
-            }
-        };
-        if let Err(error) = waited {
-            for (session, answer) in sessions.iter_mut().zip(&answers) {
-                if answer.is_none() && !session.connection().is_broken() {
-                    session.connection().settle_in_place(SETTLE_TIME);
-                }
-            }
-            return Err(error);
-        }
-        Ok(answers.into_iter().flatten().collect())
     }
 
     /// Runs a statement on all nodes at once.

@@ -66,8 +66,13 @@ impl Mailbox {
         self.ring(|inbox| inbox.looks = true);
     }
 
+    /// After the recoverer has stopped, the job is dropped, and its client is told at once.
     pub(super) fn hand_over(&self, job: Job) {
-        self.ring(|inbox| inbox.jobs.push(job));
+        self.ring(|inbox| {
+            if !inbox.stops {
+                inbox.jobs.push(job);
+            }
+        });
     }
 
     fn take(&self) -> Inbox {
@@ -224,6 +229,8 @@ impl Worker {
     fn look(&mut self, now: Instant) {
         let mut nodes: Vec<NodeId> = self.cluster.state.lock().nodes.keys().copied().collect();
         nodes.extend(self.cluster.local.is_some().then(|| self.cluster.local_id()));
+        self.looks.retain(|node, _| nodes.contains(node));
+        self.registered.retain(|node| nodes.contains(node));
         for node in nodes {
             let at = self.looks.entry(node).or_insert(Some(now));
             if at.is_some_and(|at| now >= at) {
@@ -254,12 +261,15 @@ impl Worker {
                 self.recovery.listed(node, listing, &mut out);
                 // The gate is held before a reader gets a session.
                 self.act(out);
-                self.cluster.state.lock().listed.insert(node);
-                self.cluster.listed.notify_all();
+                let mut state = self.cluster.state.lock();
+                state.listed.insert(node);
+                state.ring();
+                drop(state);
                 // Also those of earlier lives. Mostly there are none.
                 self.send(Owner::Chore, node, Request::ForgetFences);
             }
             Answer::Superseded => self.cluster.supersede(),
+            _ if !self.looks.contains_key(&node) => self.recovery.not_listed(node),
             _ => {
                 self.recovery.not_listed(node);
                 let soon = Instant::now() + self.cluster.times.retry_after;
@@ -295,8 +305,11 @@ impl Worker {
     fn advance(&mut self) -> bool {
         let mut answers = std::mem::take(&mut self.local_answers);
         for (node, link) in &mut self.links {
-            let Some(info) = info_of(&self.cluster, *node) else { continue };
-            link.advance(&self.cluster, &info, &mut answers);
+            match info_of(&self.cluster, *node) {
+                Some(info) => link.advance(&self.cluster, &info, &mut answers),
+                // It was removed.
+                None => link.fail(&mut answers),
+            }
         }
         let has_answers = !answers.is_empty();
         for (owner, node, answer) in answers {

@@ -13,6 +13,8 @@ use steppe_cluster::transaction::{Cluster, FaultPoint, Faults, Recoverer, Times}
 use crate::postgres::Postgres;
 
 const COORDINATOR: u64 = 0x00ba_2c00;
+/// Clients of a life may be faster than its recoverer.
+const RECOVERER_DELAY: Duration = Duration::from_millis(100);
 
 /// The network between one life and the nodes.
 #[derive(Default)]
@@ -94,8 +96,12 @@ impl Life {
             nodes.push(NodeId(number));
             cluster.add_node(NodeId(number), pool, server.info());
         }
-        let recoverer = Mutex::new(Some(Recoverer::start(&cluster).expect("a thread is started")));
-        Life { cluster, nodes, network, recoverer, _keeper: keeper }
+        Life { cluster, nodes, network, recoverer: Mutex::new(None), _keeper: keeper }
+    }
+
+    fn start_recoverer(&self) {
+        let recoverer = Recoverer::start(&self.cluster).expect("a thread is started");
+        *self.recoverer.lock() = Some(recoverer);
     }
 
     /// Whether it has crashed. A client has not got what it reads then.
@@ -118,7 +124,9 @@ impl Coordinators {
     pub(crate) fn new(servers: &[Postgres], seed: u64, rate: u64) -> Coordinators {
         let broken = Arc::new(Broken::default());
         let network = network(seed, rate, &broken);
-        let life = RwLock::new(Arc::new(Life::new(servers, 1, network)));
+        let first = Life::new(servers, 1, network);
+        first.start_recoverer();
+        let life = RwLock::new(Arc::new(first));
         Coordinators { life, generation: AtomicU64::new(1), seed, broken, rate }
     }
 
@@ -132,8 +140,12 @@ impl Coordinators {
         old.network.is_dead.store(true, Ordering::SeqCst);
         let generation = self.generation.fetch_add(1, Ordering::SeqCst) + 1;
         let seed = scramble(self.seed ^ generation);
-        let next = Life::new(servers, generation, network(seed, self.rate, &self.broken));
-        *self.life.write() = Arc::new(next);
+        let network = network(seed, self.rate, &self.broken);
+        let next = Arc::new(Life::new(servers, generation, network));
+        *self.life.write() = Arc::clone(&next);
+        // Its clients come before it knows what the last life has left.
+        std::thread::sleep(RECOVERER_DELAY);
+        next.start_recoverer();
         old.recoverer.lock().take();
     }
 
