@@ -17,7 +17,7 @@ use crate::life::{Life, scramble};
 pub(crate) const ACCOUNTS: u64 = 6;
 const INT8: u32 = 20;
 
-const READ_COMMITTED: Mode =
+pub(crate) const READ_COMMITTED: Mode =
     Mode { isolation: Isolation::ReadCommitted, read_only: false, deferrable: false };
 const REPEATABLE_READ: Mode =
     Mode { isolation: Isolation::RepeatableRead, read_only: false, deferrable: false };
@@ -69,7 +69,7 @@ impl Dice {
     }
 }
 
-fn transaction(life: &Life, mode: Mode) -> Participants {
+pub(crate) fn transaction(life: &Life, mode: Mode) -> Participants {
     Participants::new(&life.cluster, "postgres", "postgres", Settings::default(), mode)
 }
 
@@ -99,7 +99,7 @@ fn total(
     Ok(sum)
 }
 
-fn added_up(mut rows: &[u8]) -> i64 {
+pub(crate) fn added_up(mut rows: &[u8]) -> i64 {
     let mut sum = 0;
     while let Some(frame) = frame::peek_backend(rows).expect("rows are messages") {
         let message = receive::decode(frame).expect("a row");

@@ -16,6 +16,22 @@ const COORDINATOR: u64 = 0x00ba_2c00;
 /// Clients of a life may be faster than its recoverer.
 const RECOVERER_DELAY: Duration = Duration::from_millis(100);
 
+/// The steps of the protocol at which a life may crash.
+const STEPS: [&str; 12] = [
+    "BeforeSend Prepare",
+    "AfterSend Prepare",
+    "BeforeRead Prepare",
+    "BeforeSend Decide",
+    "AfterSend Decide",
+    "BeforeRead Decide",
+    "BeforeSend Finish",
+    "AfterSend Finish",
+    "BeforeRead Finish",
+    "BeforeSend Forget",
+    "AfterSend Commit",
+    "AfterSend Fence",
+];
+
 /// The network between one life and the nodes.
 #[derive(Default)]
 pub(crate) struct Network {
@@ -25,6 +41,8 @@ pub(crate) struct Network {
     rate: AtomicU64,
     /// The life has crashed: nothing is sent, and no answer is read.
     is_dead: AtomicBool,
+    /// The step at which it crashes.
+    dies_at: Mutex<Option<&'static str>>,
     broken: Arc<Broken>,
 }
 
@@ -33,6 +51,10 @@ pub(crate) struct Network {
 pub(crate) struct Broken(Mutex<std::collections::BTreeMap<String, u64>>);
 
 impl Broken {
+    fn note(&self, point: String) {
+        *self.0.lock().entry(point).or_default() += 1;
+    }
+
     pub(crate) fn points(&self) -> Vec<String> {
         self.0.lock().iter().map(|(point, count)| format!("{point} {count}")).collect()
     }
@@ -54,12 +76,17 @@ impl Faults for Network {
         let rate = self.rate.load(Ordering::SeqCst);
         let event = self.events.fetch_add(1, Ordering::SeqCst);
         let breaks = rate > 0 && scramble(self.seed ^ event).is_multiple_of(rate);
-        if breaks {
-            let text = format!("{request:?}");
-            let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
-            *self.broken.0.lock().entry(format!("{point:?} {name}")).or_default() += 1;
+        let text = format!("{request:?}");
+        let name = text.split(|c: char| !c.is_alphabetic()).next().unwrap_or_default();
+        let step = format!("{point:?} {name}");
+        let dies = *self.dies_at.lock() == Some(step.as_str());
+        if dies {
+            self.is_dead.store(true, Ordering::SeqCst);
+            self.broken.note(format!("crash {step}"));
+        } else if breaks {
+            self.broken.note(step);
         }
-        breaks
+        breaks || dies
     }
 }
 
@@ -134,9 +161,13 @@ impl Coordinators {
         Arc::clone(&self.life.read())
     }
 
-    /// Ends the life at once, and begins the next one, which knows nothing of it.
-    pub(crate) fn crash(&self, servers: &[Postgres]) {
+    /// Ends the life at one of the steps, and begins the next one, which knows nothing of it.
+    pub(crate) fn crash(&self, servers: &[Postgres], dice: u64) {
         let old = self.life();
+        let at = usize::try_from(dice % STEPS.len() as u64).expect("small");
+        *old.network.dies_at.lock() = Some(STEPS[at]);
+        // A step that is not reached now is left for another time.
+        holds_within(Duration::from_millis(500), || old.is_dead());
         old.network.is_dead.store(true, Ordering::SeqCst);
         let generation = self.generation.fetch_add(1, Ordering::SeqCst) + 1;
         let seed = scramble(self.seed ^ generation);

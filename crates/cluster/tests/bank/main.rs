@@ -11,6 +11,7 @@
 mod clients;
 mod life;
 mod postgres;
+mod streams;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};
 use std::thread;
@@ -108,13 +109,13 @@ impl Bank {
         while self.goes_on(until) {
             pause(&mut dice);
             if dice.roll(2) == 0 {
-                self.coordinators.crash(&self.servers);
+                self.coordinators.crash(&self.servers, dice.roll(1 << 32));
             } else {
                 let at = usize::try_from(dice.roll(self.servers.len() as u64)).expect("small");
                 self.servers[at].kill();
                 thread::sleep(Duration::from_millis(dice.roll(200)));
                 if dice.roll(3) == 0 {
-                    self.coordinators.crash(&self.servers);
+                    self.coordinators.crash(&self.servers, dice.roll(1 << 32));
                 }
                 self.servers[at].start_again();
             }
