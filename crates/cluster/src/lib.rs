@@ -41,4 +41,5 @@ pub mod wait;
 pub use connection::{Answer, Cancel, Connection, Message, Opening, Refused, Step};
 pub use conninfo::ConnInfo;
 pub use nodes::{NodeId, NodeSet};
+pub use steppe_wire::Format;
 pub use wait::Interest;

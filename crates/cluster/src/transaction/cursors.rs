@@ -20,8 +20,10 @@
 //! PostgreSQL: exec_bind_message, exec_execute_message in src/backend/tcop/postgres.c.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use parking_lot::Mutex;
 use steppe_types::{Error, Oid, Result, SqlState, interrupt};
 use steppe_wire::Format;
 use steppe_wire::client::receive::BackendMessage;
@@ -110,6 +112,18 @@ struct Cursor {
 pub(super) struct Cursors {
     open: BTreeMap<CursorId, Cursor>,
     last: u64,
+    abandoned: Arc<AbandonedCursors>,
+}
+
+/// Cursors that no one reads any more. Their readers ended without the transaction at hand.
+#[derive(Debug, Default)]
+pub struct AbandonedCursors(Mutex<Vec<CursorId>>);
+
+impl AbandonedCursors {
+    /// Adds a cursor, which may be closed already.
+    pub fn add(&self, cursor: CursorId) {
+        self.0.lock().push(cursor);
+    }
 }
 
 /// How far an answer is read.
@@ -239,6 +253,7 @@ impl Participants {
         batch: u32,
         deadline: Option<Instant>,
     ) -> Result<Vec<CursorId>> {
+        self.close_abandoned();
         let deadline = deadline.unwrap_or_else(|| Instant::now() + NEVER);
         let nodes: Vec<NodeId> = targets.iter().map(|(node, _)| *node).collect();
         self.take_snapshots(&nodes, deadline)?;
@@ -294,6 +309,19 @@ impl Participants {
         known.buffer = Vec::new();
         if !matches!(known.state, State::Running) {
             self.forget(cursor);
+        }
+    }
+
+    /// Where readers that end without the transaction leave their cursors.
+    pub fn abandoned(&self) -> &Arc<AbandonedCursors> {
+        &self.cursors.abandoned
+    }
+
+    /// Closes what has been abandoned since the last statement.
+    fn close_abandoned(&mut self) {
+        let abandoned = std::mem::take(&mut *self.cursors.abandoned.0.lock());
+        for cursor in abandoned {
+            self.close(cursor);
         }
     }
 

@@ -31,6 +31,7 @@ mod link;
 mod local;
 mod participants;
 mod recoverer;
+mod rows;
 mod savepoints;
 mod session;
 mod together;
@@ -44,11 +45,12 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use parking_lot::Mutex;
 use steppe_types::{Error, Result, SqlState};
 
-pub use cursors::{CursorId, Fetched, RemoteStatement, Values};
+pub use cursors::{AbandonedCursors, CursorId, Fetched, RemoteStatement, Values};
 pub use faults::{FaultPoint, Faults};
 pub use local::{LocalNode, LocalPart};
 pub use participants::{Isolation, Mode, Participants};
 pub use recoverer::Recoverer;
+pub use rows::{first_row, malformed};
 pub use savepoints::RemoteMark;
 pub use session::{Effect, NodeSession};
 
