@@ -341,6 +341,11 @@ impl StatementTxn {
         self.rare.release_on_nodes(mark);
     }
 
+    /// As [`Transaction::participants`].
+    pub(crate) fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {
+        self.rare.participants(session)
+    }
+
     /// The transaction's deferred constraints.
     pub(crate) fn deferred_mut(&mut self) -> &mut Deferred {
         self.rare.deferred_mut()

@@ -17,6 +17,7 @@ mod sql_syntax;
 pub mod unnamed;
 mod user_types;
 
+pub(crate) use self::changes::has_fixed_name;
 use self::clauses::is_call;
 use self::user_types::type_text;
 use crate::bind::trigger;

@@ -30,7 +30,7 @@ use crate::query::{
     Command, ConflictUpdate, CursorName, Frame, JoinKind, LockStrength, SetOp, WaitPolicy,
 };
 use std::sync::Arc;
-use steppe_catalog::{FunctionRef, Relation};
+use steppe_catalog::{Distribution, FunctionRef, Relation};
 use steppe_types::{Datum, Oid};
 
 /// The attribute number for the hidden row id, as a bigint.
@@ -276,6 +276,57 @@ pub struct ScanRelation {
     pub alias: Arc<str>,
 }
 
+/// A statement that data nodes run. Its rows are the node's.
+#[derive(Clone, Debug)]
+pub struct RemoteQuery {
+    /// Its text.
+    pub text: Arc<str>,
+    /// The values of its parameters, over no row. Each is evaluated once.
+    pub params: Vec<Expr>,
+    /// The nodes.
+    pub target: RemoteTarget,
+    /// The effect on them.
+    pub effect: RemoteEffect,
+}
+
+/// The nodes that run a statement.
+#[derive(Clone, Debug)]
+pub enum RemoteTarget {
+    /// The node that has the rows with a key.
+    Key {
+        /// The distribution of the table.
+        distribution: Arc<Distribution>,
+        /// The key, over no row.
+        key: Expr,
+        /// The type of the table's key.
+        type_oid: Oid,
+    },
+    /// The same, where the key is a parameter.
+    Parameter {
+        /// The distribution of the table.
+        distribution: Arc<Distribution>,
+        /// The position of the key in [`RemoteQuery::params`].
+        place: usize,
+        /// The type of the table's key.
+        type_oid: Oid,
+    },
+    /// One of these nodes, any.
+    Any(Box<[Oid]>),
+    /// All of these nodes.
+    All(Box<[Oid]>),
+}
+
+/// The effect of a statement on its nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteEffect {
+    /// It reads.
+    Read,
+    /// It changes rows, as its command tag tells.
+    Rows,
+    /// It may have another one: it locks rows.
+    Any,
+}
+
 /// A partitioned table that is joined leaf by leaf.
 #[derive(Clone, Debug)]
 pub struct PartnerTable {
@@ -302,6 +353,8 @@ pub enum PlanNode {
     },
     /// VALUES lists: the input row is one list.
     Values(Vec<Vec<Expr>>),
+    /// A statement that data nodes run.
+    RemoteQuery(Box<RemoteQuery>),
     /// Functions in FROM.
     FunctionScan {
         /// Calls and how many columns each yields.

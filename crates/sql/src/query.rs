@@ -639,7 +639,8 @@ pub struct ConflictElement {
 pub struct OnConflict {
     /// Arbiter index OIDs. If empty, any unique index (DO NOTHING only).
     pub arbiters: Vec<Oid>,
-    /// The arbiters as they are written, if the statement is to be printed: `arbiters` is empty.
+    /// The arbiters as they are written, if the statement is to be printed (`arbiters` is empty then), or
+    /// the table is distributed.
     pub written: Option<Box<Arbiters>>,
     /// DO UPDATE assignments (column, value over target row = rte `result_relation` and the
     /// `excluded` rte); `None` is DO NOTHING.

@@ -4,13 +4,15 @@ use super::document::{Node, Value};
 use super::names::Name;
 use super::plan::Builder;
 use crate::context::{Instrument, Note, SortGroups};
+use steppe_catalog::objects::Node as DataNode;
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{
-    AggMode, AggStrategy, InnerRows, ModifyTable, Plan, PlanNode, ScanRelation, TidRows,
-    is_dealt_out,
+    AggMode, AggStrategy, InnerRows, ModifyTable, Plan, PlanNode, RemoteTarget, ScanRelation,
+    TidRows, is_dealt_out,
 };
 use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
+use steppe_types::Oid;
 
 /// The name of a kind of join, on its own and between the words of a headline.
 fn join_words(kind: JoinKind) -> (&'static str, &'static str) {
@@ -50,6 +52,10 @@ impl Builder<'_> {
         let (kind, headline): (&str, String) = match &plan.node {
             PlanNode::Result { .. } => ("Result", "Result".into()),
             PlanNode::Values(_) => ("Values Scan", "Values Scan".into()),
+            PlanNode::RemoteQuery(_) => {
+                let kind = "Remote Fast Query Execution";
+                (kind, kind.into())
+            }
             PlanNode::FunctionScan { .. } => ("Function Scan", "Function Scan".into()),
             PlanNode::SeqScan { cursor: Some(_), .. } => ("Tid Scan", "Tid Scan".into()),
             PlanNode::SeqScan { parallel: true, .. } => ("Seq Scan", "Parallel Seq Scan".into()),
@@ -240,6 +246,28 @@ impl Builder<'_> {
         node.detail("Alias", alias);
     }
 
+    /// The nodes that run a statement. That of a parameter is known only when it runs.
+    fn nodes_of(&self, target: &RemoteTarget) -> String {
+        let name = |oid: &Oid| {
+            let node = self.explained.catalog.stored::<DataNode>().get(*oid);
+            node.map_or_else(|| oid.to_string(), |node| node.name.to_string())
+        };
+        let all = |nodes: &[Oid]| nodes.iter().map(name).collect::<Vec<_>>().join(", ");
+        let (distribution, place) = match target {
+            RemoteTarget::Any(nodes) => return format!("one of {}", all(nodes)),
+            RemoteTarget::All(nodes) => return all(nodes),
+            RemoteTarget::Key { distribution, key: Expr::Const(value, _), type_oid } => {
+                (distribution, distribution.place(*type_oid, value).ok().flatten())
+            }
+            RemoteTarget::Key { distribution, .. }
+            | RemoteTarget::Parameter { distribution, .. } => (distribution, None),
+        };
+        match place.and_then(|place| distribution.nodes.get(place)) {
+            Some(node) => name(node),
+            None => format!("1 of {} by the key", distribution.nodes.len()),
+        }
+    }
+
     /// Conditions, keys, and the figures of ANALYZE.
     pub(super) fn properties(&self, plan: &Plan, id: usize, node: &mut Node) {
         self.conditions_and_keys(plan, id, node);
@@ -331,6 +359,12 @@ impl Builder<'_> {
         match &plan.node {
             PlanNode::Result { one_time_filter: Some(filter), .. } => {
                 node.property("One-Time Filter", self.text(filter, &[]));
+            }
+            PlanNode::RemoteQuery(remote) => {
+                node.property("Node/s", self.nodes_of(&remote.target));
+                if self.options.verbose {
+                    node.property("Remote query", remote.text.to_string());
+                }
             }
             PlanNode::FunctionScan { calls, .. } if self.options.verbose => {
                 let calls = self.list(calls.iter().map(|(call, _)| call), &[]);

@@ -14,6 +14,7 @@ use super::merge_append::MergeAppendPlan;
 use super::merge_join::MergeJoinPlan;
 use super::nest_loop::{ColumnLoop, NestLoopPlan};
 use super::partition_scan::{PartitionScanPlan, Partner};
+use super::remote_query::{self, RemotePlan, Target as RemoteNodes};
 use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
 use super::set_op::SetOpPlan;
@@ -39,9 +40,11 @@ use std::convert::Infallible;
 use std::sync::Arc;
 use steppe_catalog::objects::FinishModify;
 use steppe_catalog::{Function, RelKind, Relation};
+use steppe_cluster::transaction::Effect;
 use steppe_sql::expr::{Aggregate, Expr, SortKey, TypeRef, WindowCall};
 use steppe_sql::plan::{
-    AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RowLock, is_dealt_out,
+    AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RemoteEffect, RemoteQuery,
+    RemoteTarget, RowLock, is_dealt_out,
 };
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Engine, RowLockMode};
@@ -119,6 +122,32 @@ impl PlanCompiler<'_, '_> {
         Ok(compiled)
     }
 
+    fn remote_query(&mut self, remote: &RemoteQuery, columns: &[TypeRef]) -> Result<RemotePlan> {
+        let target = match &remote.target {
+            RemoteTarget::Key { distribution, key, type_oid } => {
+                RemoteNodes::Key(Arc::clone(distribution), self.exprs.expr(key)?, *type_oid)
+            }
+            RemoteTarget::Parameter { distribution, place, type_oid } => {
+                RemoteNodes::Parameter(Arc::clone(distribution), *place, *type_oid)
+            }
+            RemoteTarget::Any(nodes) => RemoteNodes::Any(nodes.clone()),
+            RemoteTarget::All(nodes) => RemoteNodes::All(nodes.clone()),
+        };
+        Ok(RemotePlan {
+            text: Arc::clone(&remote.text),
+            params: self.exprs.list(&remote.params)?,
+            types: remote.params.iter().map(|param| param.ty().oid).collect(),
+            target,
+            effect: match remote.effect {
+                RemoteEffect::Read => Effect::Read,
+                RemoteEffect::Rows => Effect::Rows,
+                RemoteEffect::Any => Effect::Any,
+            },
+            columns: columns.into(),
+            formats: columns.iter().map(|ty| remote_query::format(ty.oid)).collect(),
+        })
+    }
+
     fn node(&mut self, plan: &Plan) -> Result<CNode> {
         Ok(match &plan.node {
             PlanNode::Result { one_time_filter: None, child: None }
@@ -132,6 +161,9 @@ impl PlanCompiler<'_, '_> {
             }),
             PlanNode::Values(lists) => {
                 CNode::Values(lists.iter().map(|l| self.exprs.list(l)).collect::<Result<_>>()?)
+            }
+            PlanNode::RemoteQuery(remote) => {
+                CNode::RemoteQuery(Box::new(self.remote_query(remote, &plan.types)?))
             }
             PlanNode::FunctionScan { calls, ordinality, columns, .. } => {
                 let mut rest = &columns[..];

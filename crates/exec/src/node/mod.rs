@@ -46,6 +46,7 @@ mod merge_join;
 mod nest_loop;
 mod partition_scan;
 mod probes;
+mod remote_query;
 mod result;
 mod row_blocks;
 mod row_set;
@@ -162,6 +163,7 @@ pub(crate) enum CNode {
     /// The rows that a statement's parameters make, with this number of parameters a row.
     ParamRows(usize),
     FunctionScan(function_scan::FunctionScanPlan),
+    RemoteQuery(Box<remote_query::RemotePlan>),
     SeqScan(seq_scan::SeqScanPlan),
     IndexScan(Box<index_scan::IndexPlan>),
     TidScan(Box<tid_scan::TidPlan>),
@@ -322,6 +324,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::Values(_) => result::start_values(plan),
         CNode::ParamRows(_) => result::start_param_rows(plan),
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
+        CNode::RemoteQuery(_) => remote_query::start(plan),
         CNode::SeqScan(_) | CNode::BitmapScan(_) if plan.columns.is_some() => {
             column_scan::start(plan)
         }

@@ -75,9 +75,11 @@ impl Binder<'_> {
             let written = Some(Box::new(arbiters));
             return Ok(OnConflict { arbiters: Vec::new(), written, update, excluded });
         }
+        // A node is sent it as it is written.
+        let written = relation.is_distributed().then(|| Box::new(arbiters.clone()));
         // Last, as PostgreSQL's planner does it: a mistake in the action comes first.
         let arbiters = self.indexes_of(relation, arbiters)?;
-        Ok(OnConflict { arbiters, written: None, update, excluded })
+        Ok(OnConflict { arbiters, written, update, excluded })
     }
 
     fn show_excluded(&mut self, excluded: usize, alias: &ast::Alias) -> Result<()> {

@@ -279,7 +279,7 @@ fn field_of_row(value: &Expr) -> Option<(&Query, usize)> {
 }
 
 /// The entries whose names are fixed: `excluded`, and RETURNING's versions of the row.
-pub(super) fn has_fixed_name(query: &Query, rte: usize) -> bool {
+pub(crate) fn has_fixed_name(query: &Query, rte: usize) -> bool {
     query.on_conflict.as_ref().is_some_and(|conflict| conflict.excluded == rte)
         || query.returning_versions.is_some_and(|versions| versions.entries().any(|v| v == rte))
 }

@@ -1,6 +1,6 @@
 //! Walks over a plan: the children of a node, and its expressions.
 
-use super::{Plan, PlanNode};
+use super::{Plan, PlanNode, RemoteTarget};
 use crate::expr::{Aggregate, Expr};
 
 /// The children of a node, shared or not.
@@ -37,6 +37,7 @@ macro_rules! each_child {
             PlanNode::BitmapScan { bitmap, .. } => $f(bitmap),
             PlanNode::Modify(modify) => $f($($reborrow)+ modify.child),
             PlanNode::Values(_)
+            | PlanNode::RemoteQuery(_)
             | PlanNode::FunctionScan { .. }
             | PlanNode::SeqScan { .. }
             | PlanNode::IndexScan { .. }
@@ -76,6 +77,12 @@ pub fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
     match &plan.node {
         PlanNode::Result { one_time_filter, .. } => one_time_filter.iter().for_each(f),
         PlanNode::Values(lists) => lists.iter().flatten().for_each(f),
+        PlanNode::RemoteQuery(remote) => {
+            remote.params.iter().for_each(&mut *f);
+            if let RemoteTarget::Key { key, .. } = &remote.target {
+                f(key);
+            }
+        }
         PlanNode::FunctionScan { calls, .. } => calls.iter().for_each(|(e, _)| f(e)),
         PlanNode::IndexScan { range, .. } | PlanNode::BitmapIndexScan { range, .. } => {
             range.for_each_value(f);

@@ -81,6 +81,7 @@ mod preprocess;
 mod project_set;
 mod pullup;
 mod recheck;
+mod remote;
 mod row_mark;
 mod rte_set;
 mod scan;
@@ -305,13 +306,18 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     let mut query = bound.query;
     let names = ctx.names();
     let inlined = inline_functions::inline(&names, &mut query)?;
-    without_domains(ctx.catalog, &mut query);
     for (view, lock) in inlined.views {
         planner.use_relation(view, lock);
     }
-    planner.is_parallel = !planner.for_cursor && parallel::may_be(ctx.settings, &query);
-    virtual_columns::expand(ctx.catalog, &mut query)?;
-    let mut plan = planner.statement(query)?;
+    let mut plan = match planner.remote(&query, &bound.param_types)? {
+        Some(remote) => remote,
+        None => {
+            without_domains(ctx.catalog, &mut query);
+            planner.is_parallel = !planner.for_cursor && parallel::may_be(ctx.settings, &query);
+            virtual_columns::expand(ctx.catalog, &mut query)?;
+            planner.statement(query)?
+        }
+    };
     hashed_exists::choose(&mut plan, &mut planner.subplans, planner.ctx.settings.costs);
     let mut mentions = bound.mentioned;
     mentions.extend(inlined.relations);

@@ -1,0 +1,230 @@
+//! The coordinator's share of a statement's values, and what a node may compute.
+//!
+//! A node may call what gives the same on every server: immutable built-in functions, and stable ones
+//! that depend on nothing but their arguments and the settings that nodes are given. Calls of other
+//! stable functions over no column are computed here, once a statement, and sent as parameters. So is
+//! the whole row of an INSERT, whose defaults, sequences and volatile functions are the
+//! coordinator's. Anything else is refused.
+
+use super::super::subselect::contains_sublink;
+use super::super::{is_volatile, returns_set};
+use super::facts::is_free;
+use super::{for_each_query, refused};
+use crate::expr::{Expr, Place, TypeRef};
+use crate::query::{Command, Query};
+use crate::walk;
+use hashbrown::HashMap;
+use std::cell::RefCell;
+use steppe_catalog::{Function, Relation};
+use steppe_types::oid::{self, FIRST_NORMAL_OID};
+use steppe_types::text_io::is_reg_type;
+use steppe_types::{Error, Oid, Result, SqlState};
+
+/// Stable functions that depend on nothing but their arguments and the settings that nodes are given
+/// (DateStyle, IntervalStyle, TimeZone, extra_float_digits, bytea_output).
+const SAME_EVERYWHERE: [&str; 24] = [
+    "anytextcat",
+    "array_to_string",
+    "concat",
+    "concat_ws",
+    "date",
+    "date_part",
+    "date_trunc",
+    "extract",
+    "format",
+    "interval_pl_timestamptz",
+    "quote_literal",
+    "quote_nullable",
+    "textanycat",
+    "timestamp",
+    "timestamptz",
+    "timestamptz_mi_interval",
+    "timestamptz_pl_interval",
+    "timetz",
+    "timezone",
+    "to_char",
+    "to_date",
+    "to_timestamp",
+    "string_to_array",
+    "age",
+];
+
+/// The parameters of a statement for a node.
+pub(super) struct Values {
+    /// The number of the client's parameters.
+    params: usize,
+    /// The values that the coordinator computes. Their numbers follow those of the client's parameters.
+    computed: Vec<Expr>,
+}
+
+impl Values {
+    pub(super) fn new(params: usize) -> Values {
+        Values { params, computed: Vec::new() }
+    }
+
+    /// Replaces what the coordinator computes by parameters. Error 0A000: a node cannot compute what
+    /// is left.
+    pub(super) fn hoist(&mut self, query: &mut Query, table: &Relation) -> Result<()> {
+        if query.command == Command::Insert {
+            self.row(query, table)?;
+        }
+        for_each_query(query, &mut |query| {
+            walk::for_each_root(query, &mut |root| self.hoist_in(root));
+        });
+        let mut refusal = None;
+        walk::for_each_node(query, 0, &mut |expr, _| {
+            if let Some(what) = refusal_of(expr) {
+                refusal.get_or_insert(what);
+            }
+        });
+        for_each_query(query, &mut |query| {
+            let types = query.rtes.iter().flat_map(|rte| &rte.columns).map(|column| column.ty);
+            if types.into_iter().any(|ty| ty.oid >= FIRST_NORMAL_OID) {
+                refusal.get_or_insert_with(|| "a value of a user's type".to_owned());
+            }
+        });
+        match refusal {
+            None => Ok(()),
+            Some(what) => {
+                let name = &table.name;
+                let message = format!(
+                    "{what} in a statement of distributed table \"{name}\" is not supported"
+                );
+                Err(Error::new(SqlState::FEATURE_NOT_SUPPORTED, message))
+            }
+        }
+    }
+
+    /// The row of an INSERT becomes parameters, one for each column that a node's table has.
+    fn row(&mut self, query: &mut Query, table: &Relation) -> Result<()> {
+        let mut assignments = Vec::new();
+        for (at, (target, column)) in query.targets.iter().zip(&table.columns[..]).enumerate() {
+            if column.dropped {
+                continue;
+            }
+            if !is_free(&target.expr) || contains_sublink(&target.expr) {
+                return Err(refused(
+                    table,
+                    "INSERT of a sub-select's value into distributed table",
+                ));
+            }
+            let is_parameter = matches!(target.expr, Expr::Param { .. });
+            let value = match is_parameter && target.expr.ty().oid == column.type_oid {
+                true => target.expr.clone(),
+                false => self.parameter(&target.expr),
+            };
+            assignments.push((at, value));
+        }
+        query.targets.clear();
+        query.assignments = assignments;
+        Ok(())
+    }
+
+    /// Replaces the outermost expressions that the coordinator computes. A branch of CASE or COALESCE is
+    /// left as it is: it may never be evaluated.
+    fn hoist_in(&mut self, expr: &mut Expr) {
+        if is_hoisted(expr) {
+            *expr = self.parameter(expr);
+            return;
+        }
+        if matches!(expr, Expr::Case { .. } | Expr::Coalesce { .. }) {
+            return;
+        }
+        let visited: Result<(), std::convert::Infallible> = expr.for_each_child_mut(&mut |child| {
+            self.hoist_in(child);
+            Ok(())
+        });
+        match visited {
+            Ok(()) => {}
+            Err(never) => match never {},
+        }
+    }
+
+    fn parameter(&mut self, value: &Expr) -> Expr {
+        let place = self.computed.iter().position(|known| known == value && !is_volatile(value));
+        let place = place.unwrap_or_else(|| {
+            self.computed.push(value.clone());
+            self.computed.len() - 1
+        });
+        Expr::Param { index: self.params + place, ty: value.ty(), at: Place::NONE }
+    }
+
+    /// Prints the statement with its parameters numbered in the order in which they occur. Returns the
+    /// text, and the parameters by their numbers here.
+    pub(super) fn numbered(
+        print: impl FnOnce(&dyn Fn(usize, bool) -> String) -> Result<String>,
+    ) -> Result<(String, Vec<usize>)> {
+        let order: RefCell<(HashMap<usize, usize>, Vec<usize>)> = RefCell::default();
+        let text = print(&|index, _| {
+            let (numbers, all) = &mut *order.borrow_mut();
+            let number = *numbers.entry(index).or_insert_with(|| {
+                all.push(index);
+                all.len()
+            });
+            format!("${number}")
+        })?;
+        Ok((text, order.into_inner().1))
+    }
+
+    /// The value of a parameter, over the client's parameters. `types` are those of the client's.
+    pub(super) fn value(&self, index: usize, types: &[Oid]) -> Expr {
+        match index.checked_sub(self.params).and_then(|at| self.computed.get(at)) {
+            Some(computed) => computed.clone(),
+            None => {
+                let ty = TypeRef::plain(types.get(index).copied().unwrap_or_default());
+                Expr::Param { index, ty, at: Place::NONE }
+            }
+        }
+    }
+}
+
+/// Whether the coordinator computes an expression: it is over no column, and a node might compute
+/// something else, or does not know its function or the row whose field it is.
+fn is_hoisted(expr: &Expr) -> bool {
+    fn differs(expr: &Expr) -> bool {
+        let is_own = match expr {
+            Expr::Func { func, .. } => !func.is_immutable() || !func.is_built_in(),
+            Expr::Field { .. } => true,
+            _ => false,
+        };
+        is_own || expr.any_child(differs)
+    }
+    differs(expr)
+        && !is_volatile(expr)
+        && !returns_set(expr)
+        && is_free(expr)
+        && !contains_sublink(expr)
+}
+
+/// The reason why a node may not compute an expression, not looking at its parts.
+fn refusal_of(expr: &Expr) -> Option<String> {
+    let type_oid = match expr {
+        Expr::Untyped { .. } | Expr::And(_) | Expr::Or(_) | Expr::Not(_) => oid::BOOL,
+        Expr::Row(..) | Expr::RowCompare { .. } => oid::BOOL,
+        other => other.ty().oid,
+    };
+    if type_oid >= FIRST_NORMAL_OID {
+        return Some("a value of a user's type".to_owned());
+    }
+    if is_reg_type(type_oid) {
+        return Some("an object identifier".to_owned());
+    }
+    match expr {
+        Expr::Func { func, .. } => refusal_of_call(func),
+        Expr::Aggregate(aggregate) => refusal_of_call(&aggregate.func),
+        Expr::Window(call) => refusal_of_call(&call.func),
+        Expr::Var { column, .. } if *column < 0 => Some("a system column".to_owned()),
+        Expr::Domain { .. } | Expr::DomainValue(_) => Some("a value of a domain".to_owned()),
+        Expr::Collate { .. } => Some("COLLATE".to_owned()),
+        _ => None,
+    }
+}
+
+fn refusal_of_call(function: &Function) -> Option<String> {
+    let Some(name) = function.built_in_name() else {
+        return Some(format!("a call of function {} over columns", function.name));
+    };
+    let is_same =
+        function.is_immutable() || (!function.is_volatile() && SAME_EVERYWHERE.contains(&name));
+    (!is_same).then(|| format!("a call of function {name}"))
+}
