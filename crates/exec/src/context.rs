@@ -7,6 +7,7 @@
 use crate::change::{EventQueue, HeldInserts, Quiet};
 use crate::explain::TriggerRun;
 use crate::expr::SubPlanState;
+use crate::node::RemoteRequest;
 use crate::sought::Sought;
 use crate::statement::CompiledStmt;
 use crate::team::Team;
@@ -294,6 +295,8 @@ pub(crate) struct ExecContext {
     /// The statement must begin again at a younger snapshot. The error is not sent to the client
     /// then.
     pub(crate) is_overtaken: bool,
+    /// The statement's request to its nodes, evaluated before it starts.
+    pub(crate) remote_request: Option<RemoteRequest>,
 }
 
 impl ExecContext {
@@ -338,6 +341,7 @@ impl ExecContext {
             quiet: Quiet::Off,
             held: None,
             is_overtaken: false,
+            remote_request: None,
         }
     }
 
@@ -422,6 +426,7 @@ impl ExecContext {
             quiet: Quiet::Off,
             held: None,
             is_overtaken: false,
+            remote_request: None,
         }
     }
 

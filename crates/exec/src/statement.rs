@@ -28,6 +28,8 @@ use crate::vector::ColumnBatch;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use steppe_catalog::{Catalog, Function, RelKind};
+use steppe_cluster::transaction::{RemoteStatement, Values};
+use steppe_cluster::{Format, NodeId};
 use steppe_functions::{FnContext, SessionHost};
 use steppe_partition::RoutedPartition;
 use steppe_spill::TempSpace;
@@ -280,6 +282,13 @@ impl CompiledStmt {
             }
         }
         Ok(())
+    }
+
+    /// The statement that nodes run with the result's columns in these formats (none: text), if the
+    /// plan only hands up its rows as they are.
+    pub fn remote<'a>(&'a self, formats: &'a [Format]) -> Option<RemoteStatement<'a>> {
+        let remote = self.root.as_remote().filter(|remote| remote.is_passed_through(formats))?;
+        Some(remote.statement(formats))
     }
 
     /// The compiled root node.
@@ -616,6 +625,46 @@ impl Execution {
         max_rows: u64,
         sink: &mut dyn RowSink,
     ) -> Result<FetchStatus> {
+        self.with_transaction(txn, |execution| {
+            let mut result = execution.in_session(|execution| execution.run(max_rows, sink));
+            while let Some(position) = execution.began_at.filter(|_| execution.cx.is_overtaken)
+                && (execution.handed == 0 || sink.take_back())
+            {
+                result =
+                    execution.begin_again(position).and_then(|()| execution.run(max_rows, sink));
+            }
+            if result.is_err() {
+                execution.finished = true;
+                // Helpers end before the snapshot is released.
+                execution.root = None;
+            }
+            result
+        })
+    }
+
+    /// Evaluates what the plan asks its one node for, if that is all it does. The caller may ask
+    /// the node itself. Else [`Self::fetch`] does, with the same values.
+    pub fn remote_request(
+        &mut self,
+        txn: &mut Option<Transaction>,
+    ) -> Result<Option<(NodeId, Values)>> {
+        let root = Arc::clone(&self.stmt.root);
+        let Some(remote) = root.as_remote() else { return Ok(None) };
+        let evaluate = |execution: &mut Execution| remote.request(&mut execution.cx);
+        let evaluated = self.with_transaction(txn, |execution| execution.in_session(evaluate));
+        let request = self.cx.remote_request.insert(evaluated?);
+        Ok(match request.nodes[..] {
+            [node] => Some((node, request.values.clone())),
+            _ => None,
+        })
+    }
+
+    /// Runs work with the transaction at hand.
+    fn with_transaction<T>(
+        &mut self,
+        txn: &mut Option<Transaction>,
+        work: impl FnOnce(&mut Execution) -> Result<T>,
+    ) -> Result<T> {
         let mut running = None;
         let lent = match (txn.take(), &self.view) {
             (Some(mut txn), Some(view)) => {
@@ -630,32 +679,27 @@ impl Execution {
         };
         let lent_any = lent.is_some();
         self.cx.lend_txn(lent);
-        // Keys of indexes are made without a context, also where a scan looks at an older version.
-        let may_call = || !self.cx.functions.catalog.stored::<Function>().is_empty();
-        let mut result = match self.stmt.writes() || may_call() {
-            false => self.run(max_rows, sink),
-            true => {
-                let session = Arc::clone(&self.cx.functions.session);
-                in_session(&session, || self.run(max_rows, sink))
-            }
-        };
-        while let Some(position) = self.began_at.filter(|_| self.cx.is_overtaken)
-            && (self.handed == 0 || sink.take_back())
-        {
-            result = self.begin_again(position).and_then(|()| self.run(max_rows, sink));
-        }
+        let result = work(self);
         if lent_any {
             *txn = self.cx.take_txn().map(StatementTxn::into_transaction);
         }
         if let (Some(txn), Some(running)) = (txn, running) {
             txn.txn.resume_statement(running);
         }
-        if result.is_err() {
-            self.finished = true;
-            // Helpers end before the snapshot is released.
-            self.root = None;
-        }
         result
+    }
+
+    /// Runs work in which functions may be called.
+    fn in_session<T>(&mut self, work: impl FnOnce(&mut Execution) -> Result<T>) -> Result<T> {
+        // Keys of indexes are made without a context, also where a scan looks at an older version.
+        let may_call = || !self.cx.functions.catalog.stored::<Function>().is_empty();
+        match self.stmt.writes() || may_call() {
+            false => work(self),
+            true => {
+                let session = Arc::clone(&self.cx.functions.session);
+                in_session(&session, || work(self))
+            }
+        }
     }
 
     /// Undoes the changes, and starts at a snapshot that is as young as the leaves' files. The

@@ -155,6 +155,13 @@ impl Transaction {
         changes_nothing && self.rare.deferred().is_none() && self.participants_if_any().is_none()
     }
 
+    /// Whether it has changed nothing here, and has no session on a node.
+    pub fn has_done_nothing(&self) -> bool {
+        let changes_nothing = self.changes().is_none_or(CatalogChanges::is_empty);
+        let is_local = self.participants_if_any().is_none_or(Participants::is_empty);
+        changes_nothing && self.rare.deferred().is_none() && is_local && self.txn.xid() == 0
+    }
+
     /// The transaction's sessions on nodes. The first use makes them, without a message to a node.
     /// Errors: 0A000 for a session or a transaction that can have none.
     pub fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {

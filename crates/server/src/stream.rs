@@ -1,4 +1,4 @@
-//! A client's socket: TCP or Unix.
+//! A client's socket: TCP or Unix. Waits for any other socket.
 
 #![allow(unsafe_code)]
 
@@ -10,6 +10,9 @@ use std::task::{Context, Poll};
 
 use bytes::BytesMut;
 use socket2::SockRef;
+use steppe_cluster::Interest;
+use steppe_types::{Error, SqlState};
+use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpStream, UnixStream};
 
@@ -133,6 +136,41 @@ impl Stream {
             Stream::Tcp(socket, _) => socket.shutdown().await,
             Stream::Unix(socket) => socket.shutdown().await,
         };
+    }
+}
+
+/// The readiness of a socket that has its own reads and writes, on the calling task's runtime.
+pub(crate) struct ReadySocket<'fd> {
+    socket: AsyncFd<BorrowedFd<'fd>>,
+    interest: Interest,
+}
+
+impl ReadySocket<'_> {
+    /// Registers a socket, until this is dropped. 58030 if the system cannot.
+    pub(crate) fn of(
+        socket: BorrowedFd<'_>,
+        interest: Interest,
+    ) -> steppe_types::Result<ReadySocket<'_>> {
+        use tokio::io::Interest as Of;
+        let registered = match interest {
+            Interest::Read => Of::READABLE,
+            Interest::Write => Of::WRITABLE,
+            Interest::Both => Of::READABLE.add(Of::WRITABLE),
+        };
+        // SAFETY: the descriptor is borrowed, so that it stays open and the same.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, registered) };
+        let socket = socket.map_err(|error| {
+            Error::new(SqlState::IO_ERROR, format!("could not wait for a socket: {error}"))
+        })?;
+        Ok(ReadySocket { socket, interest })
+    }
+
+    /// Whether a read or write would not block. A failed socket is ready: its use says why.
+    pub(crate) fn poll_ready(&self, cx: &mut Context<'_>) -> Poll<()> {
+        let (reads, writes) = (self.interest != Interest::Write, self.interest != Interest::Read);
+        let is_ready = (reads && self.socket.poll_read_ready(cx).is_ready())
+            || (writes && self.socket.poll_write_ready(cx).is_ready());
+        if is_ready { Poll::Ready(()) } else { Poll::Pending }
     }
 }
 

@@ -28,7 +28,7 @@ use steppe_types::{Error, Oid, Result, SqlState, interrupt};
 use steppe_wire::Format;
 use steppe_wire::client::receive::BackendMessage;
 
-use super::participants::{Isolation, Participants};
+use super::participants::{Isolation, NEVER, Participants};
 use super::session::{Effect, NodeSession};
 use crate::connection::Step;
 use crate::gate::Passage;
@@ -41,8 +41,6 @@ const FETCH_BYTES: usize = 256 * 1024;
 const LOCK_LOOK: Duration = Duration::from_millis(20);
 /// How long the question for it may take.
 const LOCK_LOOK_TIME: Duration = Duration::from_secs(1);
-/// A caller without a deadline has its statement's interrupts.
-const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 
 /// A statement for nodes.
 #[derive(Clone, Copy, Debug)]
@@ -63,6 +61,11 @@ pub type Values = Vec<Option<Vec<u8>>>;
 /// A statement on one node whose rows are fetched.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CursorId(u64);
+
+impl CursorId {
+    /// No cursor has it.
+    pub const NONE: CursorId = CursorId(0);
+}
 
 /// The end of a fetch.
 #[derive(Clone, Debug, PartialEq, Eq)]

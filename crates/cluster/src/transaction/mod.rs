@@ -23,6 +23,7 @@
 //! The node session of a transaction is postgres_fdw's connection.c; the recovery thread is the idea of
 //! a transaction manager's background resolver.
 
+mod alone;
 mod committing;
 mod cursors;
 mod exchange;
@@ -45,10 +46,11 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use parking_lot::Mutex;
 use steppe_types::{Error, Result, SqlState};
 
+pub use alone::{Alone, End, Progress, ReadAlone};
 pub use cursors::{AbandonedCursors, CursorId, Fetched, RemoteStatement, Values};
 pub use faults::{FaultPoint, Faults};
 pub use local::{LocalNode, LocalPart};
-pub use participants::{Isolation, Mode, Participants};
+pub use participants::{Isolation, Mode, Participants, check_primary};
 pub use recoverer::Recoverer;
 pub use rows::{first_row, malformed};
 pub use savepoints::RemoteMark;
@@ -194,6 +196,14 @@ impl Cluster {
     /// Has all nodes listed soon, and not only at the next time.
     pub fn look_now(&self) {
         self.mailbox.look_now();
+    }
+
+    /// The pool of a node, if the node was listed in this life.
+    pub fn pool_if_listed(&self, node: NodeId) -> Option<Arc<Pool<NodeOpener>>> {
+        let state = self.state.lock();
+        let is_usable = !state.is_superseded && state.listed.contains(&node);
+        let known = state.nodes.get(&node).filter(|_| is_usable)?;
+        Some(Arc::clone(&known.pool))
     }
 
     /// The pool of a node that was listed in this life. It waits for that, for connect_timeout at

@@ -18,6 +18,8 @@ use crate::pool::replay::Settings;
 use crate::pool::{Lease, NodeOpener};
 use crate::{NodeId, NodeSet};
 
+/// A caller without a deadline has its statement's interrupts.
+pub(super) const NEVER: Duration = Duration::from_secs(365 * 24 * 3600);
 /// How long a node may take to end a statement that was cancelled.
 pub(super) const SETTLE_TIME: Duration = Duration::from_secs(2);
 
@@ -125,12 +127,7 @@ impl Participants {
         self.check_usable()?;
         self.free(node)?;
         if !self.sessions.contains_key(&node) {
-            let mut lease = self.lease(node, deadline)?;
-            if lease.parameter("in_hot_standby") == Some("on") {
-                let message = format!("node \"{}\" is a standby", lease.pool().name());
-                return Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message));
-            }
-            lease.bring_to(&self.settings, deadline)?;
+            let lease = self.settled_lease(node, deadline)?;
             let session = NodeSession::begin(node, lease, self.mode.begin())?;
             self.sessions.insert(node, session);
         }
@@ -138,6 +135,24 @@ impl Participants {
         let session = self.sessions.get_mut(&node).ok_or_else(missing)?;
         session.bring_to(self.level)?;
         Ok(session)
+    }
+
+    /// A connection to a primary, with the session's settings.
+    fn settled_lease(&self, node: NodeId, deadline: Instant) -> Result<Lease<NodeOpener>> {
+        let mut lease = self.lease(node, deadline)?;
+        check_primary(&lease)?;
+        lease.bring_to(&self.settings, deadline)?;
+        Ok(lease)
+    }
+
+    /// The same for a statement without a deadline of its own.
+    pub(super) fn ready_lease(&self, node: NodeId) -> Result<Lease<NodeOpener>> {
+        self.settled_lease(node, Instant::now() + NEVER)
+    }
+
+    /// Whether no node has a session of the transaction.
+    pub fn is_empty(&self) -> bool {
+        self.sessions.is_empty()
     }
 
     pub(super) fn check_usable(&self) -> Result<()> {
@@ -304,4 +319,13 @@ impl Participants {
         // A failure closes the connection, which rolls back, too.
         let _ = self.everywhere("ROLLBACK", deadline);
     }
+}
+
+/// 25006: the node is a standby.
+pub fn check_primary(lease: &Lease<NodeOpener>) -> Result<()> {
+    if lease.parameter("in_hot_standby") != Some("on") {
+        return Ok(());
+    }
+    let message = format!("node \"{}\" is a standby", lease.pool().name());
+    Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
 }

@@ -38,6 +38,7 @@ use crate::sorter::SortColumn;
 use crate::system_columns::VersionColumn;
 use std::convert::Infallible;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use steppe_catalog::objects::FinishModify;
 use steppe_catalog::{Function, RelKind, Relation};
 use steppe_cluster::transaction::Effect;
@@ -145,6 +146,7 @@ impl PlanCompiler<'_, '_> {
             },
             columns: columns.into(),
             formats: columns.iter().map(|ty| remote_query::format(ty.oid)).collect(),
+            is_long: AtomicBool::new(false),
         })
     }
 

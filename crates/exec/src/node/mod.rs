@@ -79,6 +79,7 @@ pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use hash_join::SharedTable;
 pub(crate) use index_scan::{IndexPlan, find_point, has_key};
 pub(crate) use lock_rows::LockRowsPlan;
+pub(crate) use remote_query::RemoteRequest;
 pub(crate) use shared_rows::SharedRows;
 
 /// A running plan node.
@@ -148,6 +149,16 @@ pub(crate) struct ColumnPlan {
     pub(crate) project: Option<Box<[VExpr]>>,
     /// The input columns that each condition reads, and behind them those of the projection.
     pub(crate) reads: Box<[Box<[usize]>]>,
+}
+
+impl CPlan {
+    /// The statement that nodes run, if the plan only hands up its rows as they are.
+    pub(crate) fn as_remote(&self) -> Option<&remote_query::RemotePlan> {
+        match (&self.kind, &self.filter, &self.project) {
+            (CNode::RemoteQuery(remote), None, None) => Some(remote),
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Debug for CPlan {

@@ -13,11 +13,12 @@ use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use steppe_catalog::Distribution;
 use steppe_catalog::objects::Node as DataNode;
 use steppe_cluster::transaction::{
-    AbandonedCursors, CursorId, Effect, Fetched, RemoteStatement, Values, first_row, malformed,
+    AbandonedCursors, CursorId, Effect, Fetched, ReadAlone, RemoteStatement, Values, first_row,
+    malformed,
 };
 use steppe_cluster::{Format, NodeId};
 use steppe_sql::expr::TypeRef;
@@ -36,6 +37,8 @@ pub(crate) struct RemotePlan {
     pub(crate) effect: Effect,
     pub(crate) columns: Box<[TypeRef]>,
     pub(crate) formats: Box<[Format]>,
+    /// A run had more rows than are read at once: a portal streams those of the next.
+    pub(crate) is_long: AtomicBool,
 }
 
 /// The nodes of a statement.
@@ -81,7 +84,9 @@ struct Running {
 impl Drop for Running {
     /// A plan that wants no more rows does not say so: the transaction closes the cursor later.
     fn drop(&mut self) {
-        self.abandoned.add(self.cursor);
+        if self.cursor != CursorId::NONE {
+            self.abandoned.add(self.cursor);
+        }
     }
 }
 
@@ -133,28 +138,67 @@ impl Node for RemoteNode {
     }
 }
 
+/// A statement with its parameters' values and its nodes.
+pub(crate) struct RemoteRequest {
+    pub(crate) nodes: Vec<NodeId>,
+    pub(crate) values: Values,
+}
+
 impl RemotePlan {
-    /// Sends the statement to its nodes.
-    fn start(&self, cx: &mut ExecContext) -> Result<Vec<Running>> {
+    /// Evaluates the parameters.
+    pub(crate) fn request(&self, cx: &mut ExecContext) -> Result<RemoteRequest> {
         let values = self.params.iter().map(|param| param.eval(cx, Row::EMPTY));
         let values = values.collect::<Result<Vec<Datum>>>()?;
         let nodes = self.nodes(&values, cx)?;
         let io = Arc::clone(&cx.functions.io);
-        let texts: Values = values
-            .iter()
-            .zip(&self.types)
-            .map(|(value, type_oid)| text(*type_oid, value, &io))
-            .collect::<Result<_>>()?;
+        let values = values.iter().zip(&self.types);
+        let values = values.map(|(value, type_oid)| text(*type_oid, value, &io));
+        Ok(RemoteRequest { nodes, values: values.collect::<Result<_>>()? })
+    }
+
+    /// The statement, with columns in these formats.
+    pub(crate) fn statement<'a>(&'a self, result_formats: &'a [Format]) -> RemoteStatement<'a> {
+        let (text, types, effect) = (&*self.text, &*self.types, self.effect);
+        RemoteStatement { text, types, result_formats, effect }
+    }
+
+    /// Whether the node's rows in these formats (none: text) are those that the client would get.
+    pub(crate) fn is_passed_through(&self, formats: &[Format]) -> bool {
+        let format_of = |column: usize| match formats {
+            [] => Format::Text,
+            [all] => *all,
+            each => each.get(column).copied().unwrap_or_default(),
+        };
+        let mut own = self.formats.iter().enumerate();
+        own.all(|(column, own)| format_of(column) == Format::Text || *own == Format::Binary)
+    }
+
+    /// Sends the statement to its nodes.
+    fn start(&self, cx: &mut ExecContext) -> Result<Vec<Running>> {
+        let request = match cx.remote_request.take() {
+            Some(request) => request,
+            None => self.request(cx)?,
+        };
         let session = Arc::clone(&cx.functions.session);
         let participants = cx.txn()?.participants(&*session)?;
-        let statement = RemoteStatement {
-            text: &self.text,
-            types: &self.types,
-            result_formats: &self.formats,
-            effect: self.effect,
-        };
+        let statement = self.statement(&self.formats);
+        if let [node] = request.nodes[..]
+            && !self.is_long.load(Ordering::Relaxed)
+            && self.effect == Effect::Read
+        {
+            let abandoned = Arc::clone(participants.abandoned());
+            match participants.read_alone(&statement, node, &request.values)? {
+                ReadAlone::Rows(rows, tag) => {
+                    let cursor = CursorId::NONE;
+                    return Ok(vec![Running { cursor, rows, read: 0, tag: Some(tag), abandoned }]);
+                }
+                ReadAlone::IsLong => self.is_long.store(true, Ordering::Relaxed),
+                ReadAlone::InTransaction => {}
+            }
+        }
+        let RemoteRequest { nodes, values } = request;
         let targets: Vec<(NodeId, Values)> =
-            nodes.into_iter().map(|node| (node, texts.clone())).collect();
+            nodes.into_iter().map(|node| (node, values.clone())).collect();
         // A change runs to its end.
         let batch = if self.effect == Effect::Rows { 0 } else { BATCH };
         let cursors = participants.open(&statement, &targets, batch, None)?;

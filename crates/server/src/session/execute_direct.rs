@@ -12,10 +12,10 @@ use steppe_catalog::objects::Node;
 use steppe_sql::ast::{self, ExecuteDirectStmt, Statement};
 use steppe_sql::parser;
 use steppe_types::{Error, Result, SqlState};
+use steppe_wire::backend;
 use steppe_wire::client::receive::BackendMessage;
 use steppe_wire::client::send;
 use steppe_wire::frontend::Target;
-use steppe_wire::{Format, backend};
 
 use super::Session;
 use super::client::SEND_AT_BYTES;
@@ -49,7 +49,7 @@ impl Session {
         let Some(lease) = self.remote.get(node.oid) else { return Err(not_connected()) };
         lease.touch();
         lease.parse_unnamed(&stmt.query, &[])?;
-        send::bind(lease.out(), "", "", &[], None::<Option<&[u8]>>, codes(formats))?;
+        send::bind(lease.out(), "", "", &[], None::<Option<&[u8]>>, formats.of_bind())?;
         if describe {
             send::describe(lease.out(), Target::Portal(""));
         }
@@ -199,15 +199,6 @@ fn put_described(out: &mut Vec<u8>, described: &[u8], formats: &ResultFormats) -
         field
     });
     backend::row_description(out, fields)
-}
-
-/// The formats for Bind.
-fn codes(formats: &ResultFormats) -> &[Format] {
-    match formats {
-        ResultFormats::Text => &[],
-        ResultFormats::Binary => &[Format::Binary],
-        ResultFormats::Each(each) => each,
-    }
 }
 
 /// 0A000 for a query that EXECUTE DIRECT does not run.

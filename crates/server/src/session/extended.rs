@@ -356,6 +356,8 @@ impl Session {
         portal: &mut Portal,
         max_rows: u64,
     ) -> Result<()> {
+        self.transaction.ends_with_statement =
+            self.wire.sync_follows && !self.transaction.is_pipelined;
         let source = Arc::clone(&portal.source);
         self.set_running(&source);
         if self.settings.live.logs_statements {

@@ -17,6 +17,7 @@
 //! continues (after the next Sync in the extended protocol). An error of severity FATAL ends the
 //! session. A panic is an ERROR with SQLSTATE XX000.
 
+mod alone;
 mod by_value;
 mod call;
 mod client;
@@ -333,6 +334,7 @@ impl Session {
             let mut used = 0;
             while let Some(frame) = frame::peek(&input[used..], Phase::Ready)? {
                 used += frame.wire_len();
+                self.wire.sync_follows = input.get(used) == Some(&b'S');
                 if !self.message(frame).await? {
                     return Ok(None);
                 }
@@ -389,6 +391,11 @@ impl Session {
         if self.transaction.in_block() && tag::only_tags_of_changes(&self.wire.out) {
             lsn = Lsn(flush_to);
         }
+        self.wait_flushed(lsn).await
+    }
+
+    /// Waits until the log is durable up to a position.
+    async fn wait_flushed(&mut self, lsn: Lsn) -> Result<()> {
         let wal = self.core.server.engine.wal();
         if wal.is_durable(lsn) {
             return Ok(());

@@ -18,7 +18,7 @@ use steppe_types::{Error, Oid, Result};
 
 use super::{Identity, Session};
 use crate::activity::Wait;
-use crate::cluster::{NodeLease, no_such_node};
+use crate::cluster::{NodeLease, NodePool, no_such_node};
 use crate::services::SharedSession;
 use crate::settings::Isolation;
 use crate::transaction_modes::Modes;
@@ -91,9 +91,14 @@ impl Session {
     async fn connected(&mut self, node: &Arc<Node>) -> Result<NodeLease> {
         let server = Arc::clone(self.server());
         let pool = server.cluster.pool(node, &server.settings)?;
+        self.leased(pool).await
+    }
+
+    /// A connection from a pool.
+    pub(super) async fn leased(&mut self, pool: Arc<NodePool>) -> Result<NodeLease> {
         let identity = Arc::clone(&self.core.identity);
         let mut request = pool.request(pool.opener().key(&identity.user, &identity.database));
-        let limit = u64::try_from(server.settings.int("query_wait_timeout")).unwrap_or(0);
+        let limit = u64::try_from(self.server().settings.int("query_wait_timeout")).unwrap_or(0);
         let deadline = (limit > 0).then(|| Instant::now() + Duration::from_secs(limit));
         loop {
             let mut place = self.granted(request, deadline).await?;
@@ -130,7 +135,7 @@ impl Session {
 
 impl SharedSession {
     /// The session's settings that its connections get.
-    fn replayed_settings(&self) -> Settings {
+    pub(crate) fn replayed_settings(&self) -> Settings {
         let settings = self.settings.lock();
         let generation = settings.generation();
         let mut replayed = self.replayed.0.lock();

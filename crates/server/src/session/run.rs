@@ -47,6 +47,8 @@ pub(super) enum Start {
     Begun,
     /// It must be started again after this wait.
     Waits(StartWait),
+    /// Its execution has begun. One node runs the statement in a transaction of its own.
+    Alone,
 }
 
 /// The wait of a plan's start.
@@ -84,9 +86,7 @@ impl Session {
             && match self.start_at_once(portal, formats, max_rows)? {
                 Start::Ended => true,
                 Start::Begun => false,
-                waits @ Start::Waits(_) => {
-                    Box::pin(self.start_plan(portal, formats, max_rows, waits)).await?
-                }
+                start => Box::pin(self.start_plan(portal, formats, max_rows, start)).await?,
             };
         let progress = match has_ended {
             true => Progress::Done,
@@ -101,8 +101,8 @@ impl Session {
         Ok(progress)
     }
 
-    /// Continues the start of a plan. Returns true if it was a point statement, which has then
-    /// ended.
+    /// Continues the start of a plan. Returns true if it was a point statement, or one of a node,
+    /// which has then ended.
     pub(super) async fn start_plan(
         &mut self,
         portal: &mut PlanPortal,
@@ -114,6 +114,7 @@ impl Session {
             match start {
                 Start::Ended => return Ok(true),
                 Start::Begun => return Ok(false),
+                Start::Alone => return self.run_alone(portal, formats).await,
                 Start::Waits(StartWait::Plan) => {
                     self.lock_plan(&mut portal.plan).await?;
                     portal.is_locked = true;
@@ -155,6 +156,10 @@ impl Session {
         }
         if max_rows > 0 || portal.measures_nodes() {
             self.start_statement()?;
+        } else if self.may_run_alone(portal, formats) {
+            self.start_statement()?;
+            self.start_execution(portal)?;
+            return Ok(Start::Alone);
         } else if let Some(outcome) = self.run_point(portal, formats)? {
             self.end_statement();
             return Ok(match outcome {

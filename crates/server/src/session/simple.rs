@@ -72,6 +72,7 @@ impl Session {
     async fn query_plan(&mut self, (plan, params): BoundPlan) -> Result<()> {
         // Boxed, so that the message's future is small: it is moved when it is made.
         let mut portal = Box::new(PlanPortal::new(plan, params));
+        self.transaction.ends_with_statement = true;
         let tag = self.plan_to_client(&mut portal).await?;
         self.end_implicit()?;
         tag.put(&mut self.wire.out);
@@ -97,6 +98,7 @@ impl Session {
                 return Err(failed_block());
             }
             self.transaction.is_one_of_several = !query.is_single;
+            self.transaction.ends_with_statement = query.is_single;
             self.refresh_settings();
             self.restart_timers();
             let is_last = query.rest.len() == 0;

@@ -29,6 +29,16 @@ impl ResultFormats {
             ResultFormats::Each(formats) => formats.get(column).copied().unwrap_or_default(),
         }
     }
+
+    /// The formats as Bind has them: none is text.
+    #[inline]
+    pub(super) fn of_bind(&self) -> &[Format] {
+        match self {
+            ResultFormats::Text => &[],
+            ResultFormats::Binary => &[Format::Binary],
+            ResultFormats::Each(formats) => formats,
+        }
+    }
 }
 
 /// Appends rows to the send buffer.

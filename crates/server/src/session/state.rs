@@ -42,6 +42,8 @@ pub(super) struct Wire {
     pub(super) held_rows: Option<Box<HeldRows>>,
     /// After an error in the extended protocol, messages up to the next Sync are skipped.
     pub(super) skips_to_sync: bool,
+    /// A Sync follows the current message, and has arrived.
+    pub(super) sync_follows: bool,
     /// How the session ends, if known.
     pub(super) end: SessionEnd,
 }
@@ -57,6 +59,7 @@ impl Wire {
             copy: None,
             held_rows: None,
             skips_to_sync: false,
+            sync_follows: false,
             end: SessionEnd::Normal,
         }
     }

@@ -71,6 +71,8 @@ pub(super) struct TransactionState {
     pub(super) snapshot_catalog: Option<Arc<Catalog>>,
     /// The running statement is one of several of a Query message.
     pub(super) is_one_of_several: bool,
+    /// Nothing follows the running statement in it, if it ends by itself.
+    pub(super) ends_with_statement: bool,
     /// An Execute has ended in it, and no Sync has come since.
     pub(super) is_pipelined: bool,
     /// The number of its exported snapshots that are held until it ends.
@@ -132,6 +134,18 @@ impl TransactionState {
             running.release(&savepoint.mark);
         }
         self.savepoints.truncate(at);
+    }
+
+    /// Whether the running statement is all that it has done and will do, in READ COMMITTED.
+    pub(super) fn is_one_statement(&self) -> bool {
+        self.block == Block::Implicit
+            && self.ends_with_statement
+            && self.txn.as_ref().is_some_and(|running| running.has_done_nothing())
+    }
+
+    /// Whether each of its statements takes a snapshot.
+    pub(super) fn is_read_committed(&self) -> bool {
+        matches!(self.isolation, Some(Isolation::ReadCommitted | Isolation::ReadUncommitted))
     }
 
     /// The number of savepoints.
@@ -295,7 +309,9 @@ impl Session {
             self.start_statement()?;
             self.with_ddl("", steppe_ddl::on_commit)?;
         }
-        let is_on_nodes = |running: &Transaction| running.participants_if_any().is_some();
+        let is_on_nodes = |running: &Transaction| {
+            running.participants_if_any().is_some_and(|participants| !participants.is_empty())
+        };
         let unpreparable = match self.transaction.txn.as_ref().is_some_and(is_on_nodes) {
             true => self.why_not_preparable(),
             false => None,
@@ -304,7 +320,8 @@ impl Session {
             self.forget_transaction(true);
             return Ok(());
         };
-        if let Some(participants) = running.take_participants() {
+        let participants = running.take_participants();
+        if let Some(participants) = participants.filter(|participants| !participants.is_empty()) {
             self.commit_on_nodes(participants, running.into_parts(), unpreparable)?;
             self.forget_transaction(true);
             return Ok(());
@@ -374,6 +391,7 @@ impl Session {
         }
         self.transaction.is_one_of_several = false;
         self.transaction.is_pipelined = false;
+        self.transaction.ends_with_statement = false;
         self.control.activity.set_xact_start(0);
         self.forget_exports();
         accesses::settle();
