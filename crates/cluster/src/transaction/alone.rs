@@ -162,7 +162,7 @@ impl Alone {
         let error = self.lease.violated(error);
         match self.end.take() {
             // The statement has failed, whatever came then.
-            Some(Err(reason)) => connection_failure(self.lease.pool().name(), reason),
+            Some(Err(reason)) => self.named(reason),
             _ if self.effect == Effect::Read => self.named(error),
             _ => self.unknown(&error),
         }
