@@ -7,7 +7,7 @@
 use crate::change::{EventQueue, HeldInserts, Quiet};
 use crate::explain::TriggerRun;
 use crate::expr::SubPlanState;
-use crate::node::RemoteRequest;
+use crate::node::{OpenScans, RemoteRequest};
 use crate::sought::Sought;
 use crate::statement::CompiledStmt;
 use crate::team::Team;
@@ -292,6 +292,8 @@ pub(crate) struct ExecContext {
     pub(crate) quiet: Quiet,
     /// The inserts of triggers' functions whose rows are not stored yet, if they may be held.
     pub(crate) held: Option<Box<HeldInserts>>,
+    /// Its scans of tables on nodes.
+    pub(crate) scans: OpenScans,
     /// The statement must begin again at a younger snapshot. The error is not sent to the client
     /// then.
     pub(crate) is_overtaken: bool,
@@ -340,6 +342,7 @@ impl ExecContext {
             replica: None,
             quiet: Quiet::Off,
             held: None,
+            scans: OpenScans::default(),
             is_overtaken: false,
             remote_request: None,
         }
@@ -425,6 +428,7 @@ impl ExecContext {
             replica: None,
             quiet: Quiet::Off,
             held: None,
+            scans: OpenScans::default(),
             is_overtaken: false,
             remote_request: None,
         }

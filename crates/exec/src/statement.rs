@@ -57,6 +57,8 @@ pub struct CompiledStmt {
     leaves: Option<Box<LeafStatements>>,
     /// The number of parameters of a row, if the statement is about rows made of parameters.
     row_params: Option<usize>,
+    /// Its scans of tables on nodes.
+    scans: Box<[Arc<CPlan>]>,
     /// The constants were evaluated without values of parameters and did not fail. They are
     /// immutable, so they never will.
     constants_hold: AtomicBool,
@@ -182,14 +184,18 @@ impl CompiledStmt {
             top: true,
             row_params,
             shared_scans: Vec::new(),
+            scans: Vec::new(),
+            loops: 0,
         };
         let root = compile_plan(&mut compiler, &planned.plan)?;
         compiler.top = false;
-        let subplans = planned
-            .subplans
-            .iter()
-            .map(|p| compile_plan(&mut compiler, p))
-            .collect::<Result<Box<[_]>>>()?;
+        let mut subplans = Vec::new();
+        for plan in &planned.subplans {
+            // It runs again when a parameter of its has another value.
+            compiler.loops = u32::from(!compiler.exprs.dependencies.of_plan(plan).is_empty());
+            subplans.push(compile_plan(&mut compiler, plan)?);
+        }
+        let scans = std::mem::take(&mut compiler.scans).into();
         let (work_tables, nodes) = (compiler.work_tables, compiler.next_id);
         let modifying = planned
             .subplans
@@ -206,7 +212,7 @@ impl CompiledStmt {
         let leaves = LeafStatements::of(&planned, &root, catalog)?;
         Ok(CompiledStmt {
             root,
-            subplans,
+            subplans: subplans.into(),
             modifying,
             work_tables,
             nodes,
@@ -214,6 +220,7 @@ impl CompiledStmt {
             stored,
             leaves,
             row_params,
+            scans,
             planned,
             constants_hold: AtomicBool::new(false),
         })
@@ -239,8 +246,14 @@ impl CompiledStmt {
             stored: self.stored.clone(),
             leaves: None,
             row_params: self.row_params,
+            scans: self.scans.clone(),
             constants_hold: AtomicBool::new(false),
         }))
+    }
+
+    /// Its scans of tables on nodes.
+    pub(crate) fn scans(&self) -> &[Arc<CPlan>] {
+        &self.scans
     }
 
     /// The plan it was compiled from.
@@ -617,6 +630,16 @@ impl Execution {
         &self.cx.trigger_runs
     }
 
+    /// Begins the scans of tables on nodes, for a cursor: their rows are those of now. The transaction
+    /// is taken for the duration of the call and put back, also after an error.
+    pub fn begin_scans(&mut self, txn: &mut Option<Transaction>) -> Result<()> {
+        if self.stmt.scans.is_empty() {
+            return Ok(());
+        }
+        let begin = |execution: &mut Execution| begin_scans(&mut execution.cx);
+        self.with_transaction(txn, |execution| execution.in_session(begin))
+    }
+
     /// Hands up to `max_rows` rows (0: all) to the sink. The transaction is taken for the
     /// duration of the call and put back, also after an error.
     pub fn fetch(
@@ -650,11 +673,11 @@ impl Execution {
     ) -> Result<Option<(NodeId, Values)>> {
         let root = Arc::clone(&self.stmt.root);
         let Some(remote) = root.as_remote() else { return Ok(None) };
-        let evaluate = |execution: &mut Execution| remote.request(&mut execution.cx);
+        let evaluate = |execution: &mut Execution| RemoteRequest::of(remote, &mut execution.cx);
         let evaluated = self.with_transaction(txn, |execution| execution.in_session(evaluate));
         let request = self.cx.remote_request.insert(evaluated?);
-        Ok(match request.nodes[..] {
-            [node] => Some((node, request.values.clone())),
+        Ok(match &request.targets[..] {
+            [one] => Some(one.clone()),
             _ => None,
         })
     }

@@ -19,7 +19,7 @@ mod again;
 mod rows;
 mod walk;
 
-pub use again::{goes_backward, has_fixed_rows, locks_rows};
+pub use again::{goes_backward, has_fixed_rows, locks_rows, reads_nodes};
 pub use rows::{IndexRange, KeyCheck, KeyEnd, KeySearch, TidBound, TidRows, TidValues};
 pub(crate) use walk::for_each_child_mut;
 pub use walk::{for_each_child, for_each_expr, for_each_shown_expr, is_dealt_out};
@@ -287,6 +287,8 @@ pub struct RemoteQuery {
     pub target: RemoteTarget,
     /// The effect on them.
     pub effect: RemoteEffect,
+    /// The types of its columns.
+    pub columns: Vec<TypeRef>,
 }
 
 /// The nodes that run a statement.
@@ -312,8 +314,10 @@ pub enum RemoteTarget {
     },
     /// One of these nodes, any.
     Any(Box<[Oid]>),
-    /// All of these nodes.
+    /// All of these nodes, each of which has the same rows.
     All(Box<[Oid]>),
+    /// All of these nodes. Its rows are those of all.
+    Every(Box<[Oid]>),
 }
 
 /// The effect of a statement on its nodes.

@@ -33,7 +33,7 @@ use super::session::{Effect, NodeSession};
 use crate::connection::Step;
 use crate::gate::Passage;
 use crate::wait::{self, Heed, Watched};
-use crate::{Interest, NodeId};
+use crate::{Interest, NodeId, NodeSet};
 
 /// The bytes of rows behind which a fetch returns.
 const FETCH_BYTES: usize = 256 * 1024;
@@ -256,29 +256,48 @@ impl Participants {
         batch: u32,
         deadline: Option<Instant>,
     ) -> Result<Vec<CursorId>> {
+        let mut all = self.open_together(&[(*statement, targets)], batch, deadline)?;
+        Ok(all.pop().unwrap_or_default())
+    }
+
+    /// Opens several statements whose snapshots belong together: those of one statement of the client.
+    /// Otherwise as [`Self::open`].
+    pub fn open_together(
+        &mut self,
+        statements: &[(RemoteStatement<'_>, &[(NodeId, Values)])],
+        batch: u32,
+        deadline: Option<Instant>,
+    ) -> Result<Vec<Vec<CursorId>>> {
         self.close_abandoned();
         let deadline = deadline.unwrap_or_else(|| Instant::now() + NEVER);
-        let nodes: Vec<NodeId> = targets.iter().map(|(node, _)| *node).collect();
-        self.take_snapshots(&nodes, deadline)?;
-        for node in &nodes {
+        let nodes: NodeSet = statements.iter().flat_map(|(_, on)| *on).map(|(node, _)| *node).collect();
+        let all: Vec<NodeId> = nodes.iter().collect();
+        self.take_snapshots(&all, deadline)?;
+        for node in &all {
             self.joined(*node, deadline)?;
         }
         let passage = match self.mode().isolation {
-            Isolation::ReadCommitted => self.pass(nodes.iter().copied().collect(), deadline)?,
+            Isolation::ReadCommitted => self.pass(nodes, deadline)?,
             Isolation::RepeatableRead => None,
         };
-        let mut cursors = Vec::new();
-        for (node, values) in targets {
-            // A node may be there twice.
-            self.joined(*node, deadline)?;
-            cursors.push(self.start(statement, *node, values, batch)?);
+        let mut opened = Vec::new();
+        for (statement, targets) in statements {
+            let mut cursors = Vec::new();
+            for (node, values) in *targets {
+                // A node may be there twice.
+                self.joined(*node, deadline)?;
+                cursors.push(self.start(statement, *node, values, batch)?);
+            }
+            opened.push(cursors);
         }
+        let only_reads = statements.iter().all(|(statement, _)| statement.effect == Effect::Read);
+        let effect = if only_reads { Effect::Read } else { Effect::Any };
         match passage {
-            Some(passage) => self.leave_gate(passage, &cursors, statement.effect, deadline)?,
+            Some(passage) => self.leave_gate(passage, &opened.concat(), effect, deadline)?,
             // It is on its way before the caller asks for rows.
-            None => self.flush(&nodes)?,
+            None => self.flush(&all)?,
         }
-        Ok(cursors)
+        Ok(opened)
     }
 
     /// Appends rows to `rows`, as DataRow messages. It waits for some. Errors: the

@@ -81,6 +81,8 @@ pub struct Participants {
     /// Why the transaction can only be rolled back.
     pub(super) spoilt: Option<Error>,
     snapshots: Option<Snapshots>,
+    /// Which copy of a replicated table the session reads, if it may choose.
+    choice: usize,
     pub(super) cursors: Cursors,
 }
 
@@ -103,8 +105,33 @@ impl Participants {
             level: 0,
             spoilt: None,
             snapshots: None,
+            choice: 0,
             cursors: Cursors::default(),
         }
+    }
+
+    /// Sets which copy of a replicated table is read, if any will do. It is the same for all transactions of a
+    /// session, so that what one has seen the next one sees, too.
+    pub fn choose_copy(&mut self, number: usize) {
+        self.choice = number;
+    }
+
+    /// The node of these on which the transaction reads what they all have: one that has joined, else the
+    /// session's choice. If that gives no connection, the next one is taken. Errors: those of the last one.
+    pub fn one_of(&self, nodes: &[NodeId]) -> Result<NodeId> {
+        if let Some(node) = nodes.iter().find(|node| self.sessions.contains_key(node)) {
+            return Ok(*node);
+        }
+        let mut failed = Error::internal("a replicated table has no node");
+        for turn in 0..nodes.len() {
+            let node = nodes[self.choice.wrapping_add(turn) % nodes.len()];
+            match self.ready_lease(node) {
+                Ok(_) => return Ok(node),
+                Err(error) if is_unreachable(&error) => failed = error,
+                Err(error) => return Err(error),
+            }
+        }
+        Err(failed)
     }
 
     /// The session on a node, for a statement with this effect. The first use gets a connection and
@@ -328,4 +355,17 @@ pub fn check_primary(lease: &Lease<NodeOpener>) -> Result<()> {
     }
     let message = format!("node \"{}\" is a standby", lease.pool().name());
     Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message))
+}
+
+/// Whether a node has given no connection: it is down, starting or stopping, a standby, or full.
+fn is_unreachable(error: &Error) -> bool {
+    let state = error.sqlstate();
+    let is_connection = state.as_str().starts_with("08");
+    is_connection
+        || [
+            SqlState::CANNOT_CONNECT_NOW,
+            SqlState::TOO_MANY_CONNECTIONS,
+            SqlState::READ_ONLY_SQL_TRANSACTION,
+        ]
+        .contains(&state)
 }

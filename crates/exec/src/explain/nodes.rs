@@ -255,7 +255,7 @@ impl Builder<'_> {
         let all = |nodes: &[Oid]| nodes.iter().map(name).collect::<Vec<_>>().join(", ");
         let (distribution, place) = match target {
             RemoteTarget::Any(nodes) => return format!("one of {}", all(nodes)),
-            RemoteTarget::All(nodes) => return all(nodes),
+            RemoteTarget::All(nodes) | RemoteTarget::Every(nodes) => return all(nodes),
             RemoteTarget::Key { distribution, key: Expr::Const(value, _), type_oid } => {
                 (distribution, distribution.place(*type_oid, value).ok().flatten())
             }

@@ -67,6 +67,10 @@ pub(crate) struct PlanCompiler<'a, 'b> {
     pub(crate) row_params: Option<usize>,
     /// The scans of partitioned tables that the threads of the next Gather share.
     pub(crate) shared_scans: Vec<Arc<CPlan>>,
+    /// The scans of tables on nodes.
+    pub(crate) scans: Vec<Arc<CPlan>>,
+    /// The number of nodes around that may run the present one several times.
+    pub(crate) loops: u32,
 }
 
 /// The child's rows, found by the threads that run the plan together, or by one of them with
@@ -120,10 +124,21 @@ impl PlanCompiler<'_, '_> {
         if is_shared {
             self.shared_scans.push(compiled.clone());
         }
+        if matches!(&compiled.kind, CNode::RemoteQuery(remote) if remote.effect == Effect::Read) {
+            self.scans.push(compiled.clone());
+        }
         Ok(compiled)
     }
 
-    fn remote_query(&mut self, remote: &RemoteQuery, columns: &[TypeRef]) -> Result<RemotePlan> {
+    /// A child that runs several times.
+    fn looped(&mut self, plan: &Plan) -> Result<Arc<CPlan>> {
+        self.loops += 1;
+        let compiled = self.plan(plan);
+        self.loops -= 1;
+        compiled
+    }
+
+    fn remote_query(&mut self, remote: &RemoteQuery) -> Result<RemotePlan> {
         let target = match &remote.target {
             RemoteTarget::Key { distribution, key, type_oid } => {
                 RemoteNodes::Key(Arc::clone(distribution), self.exprs.expr(key)?, *type_oid)
@@ -133,6 +148,7 @@ impl PlanCompiler<'_, '_> {
             }
             RemoteTarget::Any(nodes) => RemoteNodes::Any(nodes.clone()),
             RemoteTarget::All(nodes) => RemoteNodes::All(nodes.clone()),
+            RemoteTarget::Every(nodes) => RemoteNodes::Every(nodes.clone()),
         };
         Ok(RemotePlan {
             text: Arc::clone(&remote.text),
@@ -144,8 +160,9 @@ impl PlanCompiler<'_, '_> {
                 RemoteEffect::Rows => Effect::Rows,
                 RemoteEffect::Any => Effect::Any,
             },
-            columns: columns.into(),
-            formats: columns.iter().map(|ty| remote_query::format(ty.oid)).collect(),
+            columns: remote.columns.clone().into(),
+            formats: remote.columns.iter().map(|ty| remote_query::format(ty.oid)).collect(),
+            is_kept: self.loops > 0,
             is_long: AtomicBool::new(false),
         })
     }
@@ -165,7 +182,7 @@ impl PlanCompiler<'_, '_> {
                 CNode::Values(lists.iter().map(|l| self.exprs.list(l)).collect::<Result<_>>()?)
             }
             PlanNode::RemoteQuery(remote) => {
-                CNode::RemoteQuery(Box::new(self.remote_query(remote, &plan.types)?))
+                CNode::RemoteQuery(Box::new(self.remote_query(remote)?))
             }
             PlanNode::FunctionScan { calls, ordinality, columns, .. } => {
                 let mut rest = &columns[..];
@@ -239,7 +256,8 @@ impl PlanCompiler<'_, '_> {
                 }))
             }
             PlanNode::NestLoop { kind, outer, inner, params, on } => {
-                let (outer, inner) = (self.plan(outer)?, self.plan(inner)?);
+                let outer = self.plan(outer)?;
+                let inner = self.looped(inner)?;
                 let columns = ColumnLoop::compile(plan, (&outer, &inner), self.exprs)?;
                 let params = params.iter().map(|(id, e)| Ok((*id, self.exprs.expr(e)?)));
                 CNode::NestLoop(NestLoopPlan {
@@ -368,7 +386,7 @@ impl PlanCompiler<'_, '_> {
                     work_table: *work_table,
                     types: left.types.iter().map(|t| t.oid).collect(),
                     left: self.plan(left)?,
-                    right: self.plan(right)?,
+                    right: self.looped(right)?,
                 })
             }
             PlanNode::WorkTableScan { work_table, .. } => {

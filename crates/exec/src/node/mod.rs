@@ -47,6 +47,7 @@ mod nest_loop;
 mod partition_scan;
 mod probes;
 mod remote_query;
+mod remote_scans;
 mod result;
 mod row_blocks;
 mod row_set;
@@ -79,7 +80,7 @@ pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use hash_join::SharedTable;
 pub(crate) use index_scan::{IndexPlan, find_point, has_key};
 pub(crate) use lock_rows::LockRowsPlan;
-pub(crate) use remote_query::RemoteRequest;
+pub(crate) use remote_scans::{OpenScans, RemoteRequest, begin as begin_scans};
 pub(crate) use shared_rows::SharedRows;
 
 /// A running plan node.

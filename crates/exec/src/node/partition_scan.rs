@@ -332,6 +332,8 @@ impl PartitionScanPlan {
             top: false,
             row_params: None,
             shared_scans: Vec::new(),
+            scans: Vec::new(),
+            loops: 1,
         };
         compile_plan(&mut compiler, &plan)
     }

@@ -6,27 +6,28 @@
 //! of them are in memory than one answer of the driver, and are decoded as the plan above wants them.
 //!
 //! A replicated table's INSERT runs on all its nodes, with the same values, and must have the same
-//! result on each.
+//! result on each. A scan of all nodes hands up the rows of one after the other.
+//!
+//! The scans of a statement begin together ([`super::remote_scans`]). A scan that the plan reads again keeps
+//! its rows, since the node would read others the second time. They go to a file when they are many.
+//!
+//! [`Participants`]: steppe_cluster::transaction::Participants
 
-use super::{BoxedNode, CNode, CPlan, Node};
+use super::{BoxedNode, CNode, CPlan, Node, remote_scans};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Row};
+use crate::tuplestore::{StoreReader, TupleStore};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::AtomicBool;
 use steppe_catalog::Distribution;
-use steppe_catalog::objects::Node as DataNode;
+use steppe_cluster::Format;
 use steppe_cluster::transaction::{
-    AbandonedCursors, CursorId, Effect, Fetched, ReadAlone, RemoteStatement, Values, first_row,
-    malformed,
+    AbandonedCursors, CursorId, Effect, Fetched, RemoteStatement, first_row, malformed,
 };
-use steppe_cluster::{Format, NodeId};
 use steppe_sql::expr::TypeRef;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, binary_io, oid, text_io};
-
-/// Rows of one batch of a query. A portal with a limit can be left while others run on the node.
-const BATCH: u32 = 1024;
+use steppe_types::{Datum, Error, Oid, Result, binary_io, oid, text_io};
 
 /// A compiled RemoteQuery.
 pub(crate) struct RemotePlan {
@@ -39,6 +40,8 @@ pub(crate) struct RemotePlan {
     pub(crate) formats: Box<[Format]>,
     /// A run had more rows than are read at once: a portal streams those of the next.
     pub(crate) is_long: AtomicBool,
+    /// It may be read again, and keeps its rows.
+    pub(crate) is_kept: bool,
 }
 
 /// The nodes of a statement.
@@ -48,7 +51,10 @@ pub(crate) enum Target {
     /// The node of a parameter's value, by its position.
     Parameter(Arc<Distribution>, usize, Oid),
     Any(Box<[Oid]>),
+    /// Each has the same rows.
     All(Box<[Oid]>),
+    /// The rows of all.
+    Every(Box<[Oid]>),
 }
 
 /// The format in which a node sends a column: binary where reading that needs no text.
@@ -72,7 +78,7 @@ pub(crate) fn format(type_oid: Oid) -> Format {
 }
 
 /// A statement on one node.
-struct Running {
+pub(super) struct Running {
     cursor: CursorId,
     /// DataRow messages, the first `read` bytes of which were decoded.
     rows: Vec<u8>,
@@ -93,12 +99,23 @@ impl Drop for Running {
 struct RemoteNode {
     plan: Arc<CPlan>,
     running: Option<Vec<Running>>,
+    /// The position of the node that hands up rows.
+    at: usize,
     /// All rows were handed up, and the nodes' results were compared.
     has_ended: bool,
+    /// The rows so far, for a second reading.
+    kept: Option<Kept>,
+}
+
+/// The rows that a scan has read.
+struct Kept {
+    store: TupleStore,
+    /// Where a second reading is. It ends where the store did, and the node's further rows follow.
+    again: Option<StoreReader>,
 }
 
 pub(super) fn start(plan: Arc<CPlan>) -> BoxedNode {
-    Box::new(RemoteNode { plan, running: None, has_ended: false })
+    Box::new(RemoteNode { plan, running: None, at: 0, has_ended: false, kept: None })
 }
 
 impl Node for RemoteNode {
@@ -107,55 +124,56 @@ impl Node for RemoteNode {
         let CNode::RemoteQuery(remote) = &plan.kind else {
             return Err(Error::internal("remote node over another plan"));
         };
-        let running = match &mut self.running {
-            Some(running) => running,
-            none => none.insert(remote.start(cx)?),
-        };
-        let Some((first, others)) = running.split_first_mut() else { return Ok(()) };
-        let io = Arc::clone(&cx.functions.io);
         let mut row = Vec::with_capacity(remote.columns.len());
-        while !out.is_full() && first.advance(cx)? {
-            first.decode(remote, &io, &mut row)?;
-            plan.emit_owned(cx, &mut row, out)?;
+        if let Some(Kept { store, again: Some(reader) }) = &mut self.kept {
+            while !out.is_full() && store.read_one(reader, &mut row)? {
+                plan.emit_owned(cx, &mut row, out)?;
+                row.clear();
+            }
+        } else if remote.is_kept && self.kept.is_none() {
+            self.kept = Some(Kept { store: cx.new_store(remote.columns.len()), again: None });
         }
         if out.is_full() || self.has_ended {
             return Ok(());
         }
-        self.has_ended = true;
-        for other in others {
-            other.finish(cx)?;
-            if other.tag != first.tag {
-                return Err(Error::internal("the nodes of a replicated table differ"));
+        if let Some(kept) = &mut self.kept {
+            kept.again = None;
+        }
+        let running = match &mut self.running {
+            Some(running) => running,
+            none => none.insert(remote_scans::start(remote, plan.id, cx)?),
+        };
+        let io = Arc::clone(&cx.functions.io);
+        while let Some(of_node) = running.get_mut(self.at) {
+            while !out.is_full() && of_node.advance(cx)? {
+                of_node.decode(remote, &io, &mut row)?;
+                if let Some(kept) = &mut self.kept {
+                    kept.store.push(Row::of(&row))?;
+                }
+                plan.emit_owned(cx, &mut row, out)?;
+            }
+            if out.is_full() {
+                return Ok(());
+            }
+            match &remote.target {
+                Target::Every(_) => self.at += 1,
+                _ => break,
             }
         }
-        cx.processed += first.tag.as_deref().map_or(0, changed);
-        Ok(())
+        self.has_ended = true;
+        remote.end(running, cx)
     }
 
     fn rescan(&mut self, _: &mut ExecContext) -> Result<()> {
-        (self.running, self.has_ended) = (None, false);
+        match &mut self.kept {
+            Some(kept) => kept.again = Some(StoreReader::default()),
+            None => (self.running, self.at, self.has_ended) = (None, 0, false),
+        }
         Ok(())
     }
 }
 
-/// A statement with its parameters' values and its nodes.
-pub(crate) struct RemoteRequest {
-    pub(crate) nodes: Vec<NodeId>,
-    pub(crate) values: Values,
-}
-
 impl RemotePlan {
-    /// Evaluates the parameters.
-    pub(crate) fn request(&self, cx: &mut ExecContext) -> Result<RemoteRequest> {
-        let values = self.params.iter().map(|param| param.eval(cx, Row::EMPTY));
-        let values = values.collect::<Result<Vec<Datum>>>()?;
-        let nodes = self.nodes(&values, cx)?;
-        let io = Arc::clone(&cx.functions.io);
-        let values = values.iter().zip(&self.types);
-        let values = values.map(|(value, type_oid)| text(*type_oid, value, &io));
-        Ok(RemoteRequest { nodes, values: values.collect::<Result<_>>()? })
-    }
-
     /// The statement, with columns in these formats.
     pub(crate) fn statement<'a>(&'a self, result_formats: &'a [Format]) -> RemoteStatement<'a> {
         let (text, types, effect) = (&*self.text, &*self.types, self.effect);
@@ -173,92 +191,36 @@ impl RemotePlan {
         own.all(|(column, own)| format_of(column) == Format::Text || *own == Format::Binary)
     }
 
-    /// Sends the statement to its nodes.
-    fn start(&self, cx: &mut ExecContext) -> Result<Vec<Running>> {
-        let request = match cx.remote_request.take() {
-            Some(request) => request,
-            None => self.request(cx)?,
-        };
-        let session = Arc::clone(&cx.functions.session);
-        let participants = cx.txn()?.participants(&*session)?;
-        let statement = self.statement(&self.formats);
-        if let [node] = request.nodes[..]
-            && !self.is_long.load(Ordering::Relaxed)
-            && self.effect == Effect::Read
-        {
-            let abandoned = Arc::clone(participants.abandoned());
-            match participants.read_alone(&statement, node, &request.values)? {
-                ReadAlone::Rows(rows, tag) => {
-                    let cursor = CursorId::NONE;
-                    return Ok(vec![Running { cursor, rows, read: 0, tag: Some(tag), abandoned }]);
-                }
-                ReadAlone::IsLong => self.is_long.store(true, Ordering::Relaxed),
-                ReadAlone::InTransaction => {}
+    /// After the last row: counts the rows that a change has changed, and compares the nodes'.
+    fn end(&self, running: &mut [Running], cx: &mut ExecContext) -> Result<()> {
+        if self.effect == Effect::Read {
+            return Ok(());
+        }
+        let (first, others) = running.split_first_mut().unzip();
+        for other in others.unwrap_or_default() {
+            other.finish(cx)?;
+            if matches!(self.target, Target::Every(_)) {
+                cx.processed += other.tag.as_deref().map_or(0, changed);
+            } else if first.as_ref().is_some_and(|first| first.tag != other.tag) {
+                return Err(Error::internal("the nodes of a replicated table differ"));
             }
         }
-        let RemoteRequest { nodes, values } = request;
-        let targets: Vec<(NodeId, Values)> =
-            nodes.into_iter().map(|node| (node, values.clone())).collect();
-        // A change runs to its end.
-        let batch = if self.effect == Effect::Rows { 0 } else { BATCH };
-        let cursors = participants.open(&statement, &targets, batch, None)?;
-        let abandoned = participants.abandoned();
-        let running = |cursor| {
-            let abandoned = Arc::clone(abandoned);
-            Running { cursor, rows: Vec::new(), read: 0, tag: None, abandoned }
-        };
-        Ok(cursors.into_iter().map(running).collect())
+        cx.processed += first.and_then(|first| first.tag.as_deref()).map_or(0, changed);
+        Ok(())
     }
-
-    fn nodes(&self, values: &[Datum], cx: &mut ExecContext) -> Result<Vec<NodeId>> {
-        let (distribution, type_oid, key) = match &self.target {
-            Target::Key(distribution, key, type_oid) => {
-                (distribution, *type_oid, key.eval(cx, Row::EMPTY)?)
-            }
-            Target::Parameter(distribution, place, type_oid) => {
-                let missing = || Error::internal("a key's parameter is missing");
-                (distribution, *type_oid, values.get(*place).cloned().ok_or_else(missing)?)
-            }
-            Target::Any(nodes) => return Ok(vec![node(cx, nodes[next_copy() % nodes.len()])?]),
-            Target::All(nodes) => return nodes.iter().map(|oid| node(cx, *oid)).collect(),
-        };
-        let place = distribution.place(type_oid, &key)?;
-        let oid = place.and_then(|place| distribution.nodes.get(place));
-        let missing = || Error::internal("a key has no node");
-        Ok(vec![node(cx, *oid.ok_or_else(missing)?)?])
-    }
-}
-
-/// Copies are read in turn.
-fn next_copy() -> usize {
-    static NEXT: AtomicUsize = AtomicUsize::new(0);
-    NEXT.fetch_add(1, Ordering::Relaxed)
-}
-
-/// The identity of a node.
-fn node(cx: &ExecContext, oid: Oid) -> Result<NodeId> {
-    let node = cx.functions.catalog.stored::<DataNode>().get(oid);
-    let Some(node) = node else { return Err(Error::internal("a node of a table is missing")) };
-    match node.identity {
-        0 => {
-            let message = format!("node \"{}\" has never been reached", node.name);
-            Err(Error::new(SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE, message)
-                .hint("Use ALTER NODE once the node can be reached."))
-        }
-        identity => Ok(NodeId(identity)),
-    }
-}
-
-fn text(type_oid: Oid, value: &Datum, io: &IoContext) -> Result<Option<Vec<u8>>> {
-    if value.is_null() {
-        return Ok(None);
-    }
-    let mut out = Vec::new();
-    text_io::output(type_oid, value, io, &mut out)?;
-    Ok(Some(out))
 }
 
 impl Running {
+    pub(super) fn new(cursor: CursorId, abandoned: &Arc<AbandonedCursors>) -> Running {
+        let abandoned = Arc::clone(abandoned);
+        Running { cursor, rows: Vec::new(), read: 0, tag: None, abandoned }
+    }
+
+    /// A statement whose rows have all come.
+    pub(super) fn done(rows: Vec<u8>, tag: String, abandoned: &Arc<AbandonedCursors>) -> Running {
+        Running { rows, tag: Some(tag), cursor: CursorId::NONE, read: 0, abandoned: Arc::clone(abandoned) }
+    }
+
     /// Makes sure that a row is at hand; false at the end.
     fn advance(&mut self, cx: &mut ExecContext) -> Result<bool> {
         while self.read == self.rows.len() {

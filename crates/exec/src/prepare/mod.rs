@@ -45,7 +45,7 @@ use steppe_sql::planner::{self, PlannerContext, PlannerSettings};
 use steppe_storage::Usage;
 use steppe_txn::Engine;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Result, SqlState};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The inputs of binding and planning a statement.
 pub struct Planning<'a> {
@@ -118,7 +118,9 @@ fn compile(
     let catalog = &names.catalog;
     let context = BindContext { catalog, search_path: &names.path, io, source };
     let mut bound = bind::bind_query(&context, statement, params)?;
-    if planning.for_cursor {
+    // Rows of nodes have no positions here.
+    let is_here = |oid: &Oid| !catalog.relation(*oid).is_some_and(|table| table.is_distributed());
+    if planning.for_cursor && bound.mentioned.iter().all(is_here) {
         bound.add_positions();
     }
     let (begun, used) = (Instant::now(), Usage::now());

@@ -134,7 +134,8 @@ impl Spi<'_> {
                 }
                 plan.compiled.check_constants(Some(&values), &planned.env.catalog)?;
                 let begun = begin_in_place(&plan.compiled, &values, within, txn, from)?;
-                let Some(execution) = begun else { continue };
+                let Some(mut execution) = begun else { continue };
+                execution.begin_scans(txn)?;
                 let txn = &mut present(txn)?.txn;
                 let held = txn.snapshot();
                 txn.hold_snapshot(held);

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use steppe_exec::spi::{check_declared, with_spi};
 use steppe_sql::ast::{self, DeclareCursorStmt, FetchDirection, FetchStmt};
-use steppe_sql::plan::{ResultColumn, goes_backward};
+use steppe_sql::plan::{ResultColumn, goes_backward, reads_nodes};
 use steppe_types::{Error, Result, SqlState};
 
 use super::Session;
@@ -50,11 +50,15 @@ impl Session {
         let scroll = declare
             .scroll
             .unwrap_or_else(|| !locks && goes_backward(&plan.compiled.planned().plan));
-        let keeps = declare.hold || declare.scroll == Some(true);
+        let reads_nodes = reads_nodes(plan.compiled.planned());
+        let keeps = declare.hold || declare.scroll == Some(true) || (scroll && reads_nodes);
         let mut plan = PlanPortal::new(plan, Arc::clone(&bound.values));
         plan.may_run_again = scroll && !keeps;
         self.start_statement()?;
         self.start_execution(&mut plan)?;
+        if let Some(execution) = plan.execution.as_mut().filter(|_| reads_nodes) {
+            tokio::task::block_in_place(|| execution.begin_scans(&mut self.transaction.txn))?;
+        }
         self.suspend(&mut plan)?;
         let mut cursor = Cursor {
             name: declare.name.as_str().into(),

@@ -164,8 +164,11 @@ impl SharedSession {
         };
         let mode = Mode { isolation, read_only, deferrable };
         let cluster = self.server.cluster.transactions(&self.server)?;
-        let Identity { user, database, .. } = &*self.identity;
-        Ok(Participants::new(&cluster, user, database, self.replayed_settings(), mode))
+        let Identity { user, database, pid, .. } = &*self.identity;
+        let settings = self.replayed_settings();
+        let mut participants = Participants::new(&cluster, user, database, settings, mode);
+        participants.choose_copy(usize::try_from(*pid).unwrap_or(0));
+        Ok(participants)
     }
 }
 

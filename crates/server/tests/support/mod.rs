@@ -2,6 +2,7 @@
 
 #![allow(dead_code, unreachable_pub, missing_docs)] // Each test file uses its part.
 
+pub mod both;
 pub mod postgres;
 pub mod process;
 pub mod two_nodes;

@@ -43,6 +43,11 @@ impl TwoNodes {
         client
     }
 
+    /// The port of the server of all nodes.
+    pub fn port(&self) -> u16 {
+        self.node.port
+    }
+
     /// The answer of a node itself.
     pub fn on(&self, node: &str, sql: &str) -> String {
         self.node.query_in(node, sql)

@@ -38,6 +38,16 @@ pub fn locks_rows(plan: &Plan) -> bool {
     found
 }
 
+/// Whether a plan reads rows of nodes, which are others when they are asked again.
+pub fn reads_nodes(stmt: &PlannedStmt) -> bool {
+    fn reads(plan: &Plan) -> bool {
+        let mut found = matches!(plan.node, PlanNode::RemoteQuery(_));
+        for_each_child(plan, &mut |child| found = found || reads(child));
+        found
+    }
+    reads(&stmt.plan) || stmt.subplans.iter().any(reads)
+}
+
 /// Whether a statement's rows are fixed. It is a SELECT that locks no rows, reads tables of users
 /// alone, and calls only built-in functions that are IMMUTABLE: a STABLE one may depend on a setting
 /// that changes meanwhile, and a user's may do anything.
@@ -56,7 +66,7 @@ fn is_fixed(plan: &Plan) -> bool {
         PlanNode::HashJoin { keys, .. } => keys.iter().all(|(.., equal)| is_pure(equal)),
         PlanNode::Agg { aggregates, .. } => aggregates.iter().all(|call| is_pure(&call.func)),
         PlanNode::WindowAgg { calls, .. } => calls.iter().all(|call| is_pure(&call.func)),
-        PlanNode::LockRows { .. } | PlanNode::Modify(_) => false,
+        PlanNode::LockRows { .. } | PlanNode::Modify(_) | PlanNode::RemoteQuery(_) => false,
         _ => true,
     };
     let mut is_fixed_below = is_here;

@@ -256,7 +256,7 @@ impl Planner<'_> {
         let is_table = matches!(from.rtes[rte].kind, RteKind::Relation(_));
         let is_scan = match &rel.plan.scan().node {
             PlanNode::SeqScan { cursor, .. } => cursor.is_none(),
-            PlanNode::Result { .. } => false,
+            PlanNode::Result { .. } | PlanNode::RemoteQuery(_) => false,
             _ => true,
         };
         let base = (is_table && is_scan).then_some(BaseTable { rte, own });
@@ -273,6 +273,9 @@ impl Planner<'_> {
         let entry = &from.rtes[rte];
         let columns = from.columns.get(&rte).cloned().unwrap_or_default();
         match &entry.kind {
+            RteKind::Relation(relation) if relation.is_distributed() => {
+                self.remote_scan(from, rte, relation, conditions)
+            }
             RteKind::Relation(relation) => {
                 let tuples = self.tuples_of(entry)?;
                 self.note_base(from, rte, &conditions, tuples);

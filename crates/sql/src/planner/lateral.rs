@@ -264,7 +264,7 @@ impl Planner<'_> {
 }
 
 fn is_table(from: &FromContext<'_>, rte: usize) -> bool {
-    matches!(from.rtes[rte].kind, RteKind::Relation(_))
+    matches!(&from.rtes[rte].kind, RteKind::Relation(relation) if !relation.is_distributed())
 }
 
 /// Columns of siblings that LATERAL sub-selects, functions and VALUES refer to.

@@ -128,6 +128,9 @@ impl Planner<'_> {
     ) -> Result<Option<Lookup>> {
         let rte = base.rte;
         let RteKind::Relation(relation) = &from.rtes[rte].kind else { return Ok(None) };
+        if relation.is_distributed() {
+            return Ok(None);
+        }
         let mut params = Vec::new();
         let inner_set = RteSet::one(rte);
         let mut conditions = base.own.clone();

@@ -309,11 +309,15 @@ fn plan_interruptibly(ctx: &PlannerContext<'_>, bound: crate::bind::Bound) -> Re
     for (view, lock) in inlined.views {
         planner.use_relation(view, lock);
     }
-    let mut plan = match planner.remote(&query, &bound.param_types)? {
+    planner.param_types.clone_from(&bound.param_types);
+    let mut plan = match planner.remote(&query)? {
         Some(remote) => remote,
         None => {
             without_domains(ctx.catalog, &mut query);
-            planner.is_parallel = !planner.for_cursor && parallel::may_be(ctx.settings, &query);
+            // Only the session's own thread has the transaction's sessions on nodes.
+            planner.is_parallel = !planner.for_cursor
+                && !planner.has_remote_scans
+                && parallel::may_be(ctx.settings, &query);
             virtual_columns::expand(ctx.catalog, &mut query)?;
             planner.statement(query)?
         }
@@ -413,6 +417,10 @@ pub(crate) struct Planner<'a> {
     for_cursor: bool,
     /// The statement is one that several threads may run.
     is_parallel: bool,
+    /// Types of `$1 …`.
+    param_types: Vec<Oid>,
+    /// Distributed tables are scanned.
+    has_remote_scans: bool,
     /// Semi joins hand up the inner rows, too, for EvalPlanQual (`recheck`).
     keeps_partners: bool,
     /// The planned part is for a leaf: a partitioned table stands for its average leaf.
@@ -444,6 +452,8 @@ impl<'a> Planner<'a> {
             current_of: None,
             for_cursor: false,
             is_parallel: false,
+            param_types: Vec::new(),
+            has_remote_scans: false,
             keeps_partners: false,
             in_leaf: false,
             scan_loops: 1.0,

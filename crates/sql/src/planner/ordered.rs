@@ -106,7 +106,7 @@ impl Planner<'_> {
         let Some(rte) = keys.iter().find_map(|key| rtes_of(&key.expr).iter().next()) else {
             return;
         };
-        let RteKind::Relation(relation) = &query.rtes[rte].kind else { return };
+        let Some(relation) = stored_here(&query.rtes[rte]) else { return };
         let mut conditions = Vec::new();
         query.filter.iter().for_each(|f| conjuncts(f.clone(), &mut conditions));
         for index in self.ctx.catalog.indexes_of(relation) {
@@ -257,7 +257,7 @@ impl Planner<'_> {
         mut pool: Vec<Expr>,
     ) -> Result<Option<Rel>> {
         let own = take_conditions(&mut pool, &RteSet::one(rte));
-        let RteKind::Relation(relation) = &from.rtes[rte].kind else { return Ok(None) };
+        let Some(relation) = stored_here(&from.rtes[rte]) else { return Ok(None) };
         let columns = from.columns.get(&rte).cloned().unwrap_or_default();
         let request =
             ScanRequest { rtes: from.rtes, rte, relation, columns: &columns, conditions: &own };
@@ -315,7 +315,7 @@ impl Planner<'_> {
     /// index (preprocess_minmax_aggregates). `None` for a query with other aggregates.
     pub(crate) fn extremes_by_index(&self, query: &Query) -> Option<Query> {
         let [FromItem::Rte(rte)] = query.from.as_slice() else { return None };
-        let RteKind::Relation(relation) = &query.rtes[*rte].kind else { return None };
+        let relation = stored_here(&query.rtes[*rte])?;
         let plain = query.has_aggregates
             && query.group_by.is_empty()
             && query.grouping_sets.is_none()
@@ -475,6 +475,14 @@ fn replace_extremes(expr: &mut Expr, one_end: &dyn Fn(&Expr, TypeRef, bool) -> E
     match replaced {
         Ok(()) => {}
         Err(never) => match never {},
+    }
+}
+
+/// The table of an entry, unless its rows are on nodes, where its indexes are.
+fn stored_here(entry: &Rte) -> Option<&Arc<Relation>> {
+    match &entry.kind {
+        RteKind::Relation(relation) if !relation.is_distributed() => Some(relation),
+        _ => None,
     }
 }
 

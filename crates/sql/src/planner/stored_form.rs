@@ -70,7 +70,8 @@ fn stored_call(e: &Expr) -> Option<Call> {
 fn is_stored(query: &Query, call: &Call) -> bool {
     let Some(entry) = query.rtes.get(call.rte) else { return false };
     let RteKind::Relation(relation) = &entry.kind else { return false };
-    let is_table = matches!(relation.kind, RelKind::Table | RelKind::PartitionedTable);
+    let is_table = matches!(relation.kind, RelKind::Table | RelKind::PartitionedTable)
+        && !relation.is_distributed();
     let ty: Option<TypeRef> = entry.columns.get(call.column).map(|column| column.ty);
     let varies = ty.and_then(|ty| builtin::ty(ty.oid)).is_some_and(|ty| ty.len == -1);
     let is_key = |e: &Expr| {

@@ -15,15 +15,17 @@
 //! ([`values`]). A statement that does not fit is refused (0A000), never sent in part.
 
 mod facts;
+mod scan;
 mod text;
 mod values;
 
 use self::facts::{Facts, has_distributed};
 use self::values::Values;
 use super::{Planner, result_targets};
+use crate::bind::relation_of;
 use crate::expr::{Expr, TypeRef};
 use crate::plan::{Cost, Plan, PlanNode, RelationLock, RemoteEffect, RemoteQuery, RemoteTarget};
-use crate::query::{Command, Query, RteKind};
+use crate::query::{Command, Query, Rte, RteKind};
 use crate::walk;
 use std::sync::Arc;
 use steppe_catalog::objects::Node;
@@ -36,24 +38,36 @@ const ROUND_TRIP: f64 = 100.0;
 const ROWS: f64 = 10.0;
 
 impl Planner<'_> {
-    /// The plan of a statement with distributed tables; `None` if it has none. Error 0A000: the
-    /// statement has some, and no node can run it as a whole.
-    pub(super) fn remote(&mut self, query: &Query, types: &[Oid]) -> Result<Option<Plan>> {
+    /// The plan of a statement with distributed tables that a node runs as a whole. `None`: it has no
+    /// distributed table, or the coordinator runs it over scans of them ([`scan`]). Error 0A000: it can
+    /// do neither.
+    pub(super) fn remote(&mut self, query: &Query) -> Result<Option<Plan>> {
         // A server without nodes has no distributed tables.
         let has_nodes = !self.ctx.catalog.stored::<Node>().is_empty();
         if !has_nodes || !has_distributed(query) {
             return Ok(None);
         }
-        let mut query = query.clone();
-        let facts = Facts::of(&mut query)?;
+        let relations = self.relations.len();
+        let whole = self.whole(&mut query.clone());
+        let is_refused =
+            whole.as_ref().is_err_and(|error| error.sqlstate() == SqlState::FEATURE_NOT_SUPPORTED);
+        match is_refused && can_scan(query) {
+            true => {
+                self.relations.truncate(relations);
+                self.has_remote_scans = true;
+                Ok(None)
+            }
+            false => whole.map(Some),
+        }
+    }
+
+    fn whole(&mut self, query: &mut Query) -> Result<Plan> {
+        let facts = Facts::of(query)?;
         let Some(first) = facts.tables.iter().find(|table| table.relation.is_distributed()) else {
-            return Ok(None);
+            return Err(Error::internal("a distributed table was not found again"));
         };
         let first = Arc::clone(&first.relation);
-        if self.for_cursor {
-            return Err(refused(&first, "a cursor over distributed table"));
-        }
-        let target = target(&query, &facts)?;
+        let target = target(query, &facts)?;
         for table in &facts.tables {
             let lock = match query.result_relation {
                 Some(rte) if table.level == 0 && table.rte == rte => RelationLock::RowExclusive,
@@ -67,32 +81,50 @@ impl Planner<'_> {
             Command::Select => RemoteEffect::Read,
             _ => RemoteEffect::Rows,
         };
-        let mut values = Values::new(types.len());
-        values.hoist(&mut query, &first)?;
+        let mut values = Values::new(self.param_types.len());
+        values.hoist(query, &first)?;
         let (text, params) =
-            Values::numbered(|name| text::of(self.ctx.catalog, self.ctx.io, &mut query, name))?;
-        let key =
-            inserted_parameter(&query, &first).map(|key| params.iter().position(|p| *p == key));
+            Values::numbered(|name| text::of(self.ctx.catalog, self.ctx.io, query, name))?;
+        let key = inserted_parameter(query, &first)
+            .and_then(|key| params.iter().position(|param| *param == key));
         let target = match (target, key) {
-            (RemoteTarget::Key { distribution, type_oid, .. }, Some(Some(place))) => {
+            (RemoteTarget::Key { distribution, type_oid, .. }, Some(place)) => {
                 RemoteTarget::Parameter { distribution, place, type_oid }
             }
             (target, _) => target,
         };
+        let types = &self.param_types;
         let params = params.into_iter().map(|index| values.value(index, types)).collect();
-        let types: Vec<TypeRef> = result_targets(&query).map(|target| target.expr.ty()).collect();
-        let slot_names = result_targets(&query).map(|target| Arc::clone(&target.name)).collect();
+        let types: Vec<TypeRef> = result_targets(query).map(|target| target.expr.ty()).collect();
+        let slot_names = result_targets(query).map(|target| Arc::clone(&target.name)).collect();
         let rows = if types.is_empty() { 0.0 } else { ROWS };
-        let total = ROUND_TRIP + rows;
-        let cost = Cost { startup: ROUND_TRIP, total, rows, width: 0 };
-        let node = PlanNode::RemoteQuery(Box::new(RemoteQuery {
-            text: text.into(),
-            params,
-            target,
-            effect,
-        }));
-        Ok(Some(Plan { node, filter: None, project: None, types, slot_names, cost }))
+        let cost = Cost { startup: ROUND_TRIP, total: ROUND_TRIP + rows, rows, width: 0 };
+        let columns = types.clone();
+        let remote = RemoteQuery { text: text.into(), params, target, effect, columns };
+        let node = PlanNode::RemoteQuery(Box::new(remote));
+        Ok(Plan { node, filter: None, project: None, types, slot_names, cost })
     }
+}
+
+/// Whether the coordinator can run a statement over scans of distributed tables. It changes rows of none
+/// of them, and locks no rows. A row that an UPDATE or DELETE finds changed is joined again, with the rows
+/// that the others had; a node cannot be asked for those. So these read no rows of nodes.
+fn can_scan(query: &Query) -> bool {
+    let mut can = true;
+    for_each_query(&mut query.clone(), &mut |query| {
+        let changed = query.result_relation.and_then(|rte| relation_of(&query.rtes[rte]));
+        let is_here = changed.is_none_or(|table| !table.is_distributed());
+        let is_cte = |rte: &Rte| matches!(rte.kind, RteKind::Cte { .. });
+        can &= query.row_locks.is_empty() && query.current_of.is_none();
+        can &= match query.command {
+            Command::Select => true,
+            Command::Insert => is_here,
+            Command::Update | Command::Delete => {
+                is_here && !has_distributed(query) && !query.rtes.iter().any(is_cte)
+            }
+        };
+    });
+    can
 }
 
 /// Where a statement runs.

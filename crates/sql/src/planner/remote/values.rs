@@ -180,7 +180,7 @@ impl Values {
 
 /// Whether the coordinator computes an expression: it is over no column, and a node might compute
 /// something else, or does not know its function or the row whose field it is.
-fn is_hoisted(expr: &Expr) -> bool {
+pub(super) fn is_hoisted(expr: &Expr) -> bool {
     fn differs(expr: &Expr) -> bool {
         let is_own = match expr {
             Expr::Func { func, .. } => !func.is_immutable() || !func.is_built_in(),
@@ -197,7 +197,7 @@ fn is_hoisted(expr: &Expr) -> bool {
 }
 
 /// The reason why a node may not compute an expression, not looking at its parts.
-fn refusal_of(expr: &Expr) -> Option<String> {
+pub(super) fn refusal_of(expr: &Expr) -> Option<String> {
     let type_oid = match expr {
         Expr::Untyped { .. } | Expr::And(_) | Expr::Or(_) | Expr::Not(_) => oid::BOOL,
         Expr::Row(..) | Expr::RowCompare { .. } => oid::BOOL,

@@ -1,0 +1,424 @@
+//! Queries that read distributed tables from several nodes: the same answers as those of one PostgreSQL
+//! with plain tables.
+
+mod support;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use support::both::{Both, answer};
+use support::postgres::Postgres;
+use support::{Random, TestServer, rows_of as rows, run};
+use tokio_postgres::Client;
+
+fn pick<'a>(random: &mut Random, words: &[&'a str]) -> &'a str {
+    words[random.below(words.len() as u64) as usize]
+}
+
+/// Conditions joined by AND, and now and then by OR.
+fn random_condition(random: &mut Random) -> String {
+    const TERMS: [&str; 12] = [
+        "a.aid = 3",
+        "a.aid = 4",
+        "4 = a.aid",
+        "a.aid = m.r_aid",
+        "a.aid = m.l_aid",
+        "m.l_aid = a.aid",
+        "m.l_aid = 3",
+        "m.l_aid = 4",
+        "m.l_aid = a.bid",
+        "a.balance > 2",
+        "m.body IS NULL",
+        "a.bid = 1",
+    ];
+    let mut condition = pick(random, &TERMS).to_owned();
+    for _ in 0..random.below(4) {
+        let word = pick(random, &["AND", "AND", "AND", "OR"]);
+        condition.push_str(&format!(" {word} {}", pick(random, &TERMS)));
+    }
+    condition
+}
+
+fn random_query(random: &mut Random) -> String {
+    let join = pick(random, &["JOIN", "LEFT JOIN", "RIGHT JOIN", "FULL JOIN"]);
+    let (on, filter) = (random_condition(random), random_condition(random));
+    let from = format!("accounts a {join} messages m ON {on}");
+    match random.below(3) {
+        0 => format!(
+            "SELECT * FROM (SELECT a.aid, a.bid, a.balance, m.l_aid, m.r_aid, m.body FROM {from}) s \
+             WHERE {} ORDER BY 1, 4, 5",
+            filter.replace("a.", "s.").replace("m.", "s.")
+        ),
+        1 => format!(
+            "SELECT a.aid FROM accounts a WHERE {} AND {}EXISTS (SELECT FROM messages m WHERE {on}) \
+             ORDER BY 1",
+            filter
+                .replace("m.l_aid", "a.aid")
+                .replace("m.r_aid", "a.bid")
+                .replace("m.body", "a.note"),
+            pick(random, &["", "NOT "])
+        ),
+        _ => format!("SELECT a.aid, m.l_aid, m.r_aid FROM {from} WHERE {filter} ORDER BY 1, 2, 3"),
+    }
+}
+
+#[test]
+fn scans_of_several_nodes_answer_as_postgresql() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        for sql in [
+            "CREATE TABLE here (a int)",
+            "INSERT INTO here VALUES (3), (4), (500)",
+            "CREATE FUNCTION own(int) RETURNS int LANGUAGE plpgsql AS 'BEGIN RETURN $1 + 1; END'",
+            "SELECT count(*), sum(balance), min(note) FROM accounts",
+            "SELECT bid, count(*), avg(balance) FROM accounts GROUP BY bid ORDER BY bid",
+            "SELECT aid FROM accounts ORDER BY balance DESC LIMIT 5",
+            "SELECT aid FROM accounts WHERE aid = 1 OR bid = 1 ORDER BY 1",
+            "SELECT aid FROM accounts WHERE aid IN (1, 2) ORDER BY 1",
+            "SELECT aid FROM accounts WHERE aid > 15 ORDER BY 1",
+            "SELECT aid FROM accounts WHERE aid = 1.0",
+            "SELECT aid FROM accounts WHERE aid = NULL",
+            "SELECT count(*) FROM accounts a LEFT JOIN messages m ON a.aid = 3 AND m.l_aid = 3",
+            "SELECT count(*) FROM accounts a FULL JOIN messages m ON a.aid = m.l_aid AND a.aid = 3",
+            "SELECT a.aid, m.r_aid FROM accounts a JOIN messages m ON a.aid = m.r_aid ORDER BY 1, 2",
+            "SELECT a.aid FROM accounts a WHERE EXISTS (SELECT FROM messages m WHERE m.r_aid = a.aid) ORDER BY 1",
+            "SELECT a.aid, (SELECT count(*) FROM messages m WHERE m.r_aid < a.aid) FROM accounts a ORDER BY 1",
+            "SELECT a.aid, b.aid FROM accounts a, accounts b WHERE a.aid < b.aid AND b.bid = 1 ORDER BY 1, 2",
+            "WITH a AS (SELECT * FROM accounts) SELECT count(*) FROM a x, a y WHERE x.aid = y.bid",
+            "WITH RECURSIVE r(n) AS (SELECT 1 UNION SELECT m.r_aid FROM r JOIN messages m ON m.l_aid = r.n) \
+             SELECT count(*) FROM r",
+            "SELECT aid, rank() OVER (PARTITION BY bid ORDER BY balance) FROM accounts ORDER BY 1",
+            "SELECT bid, note, count(*) FROM accounts GROUP BY ROLLUP (bid, note) ORDER BY 1, 2, 3",
+            "SELECT aid FROM accounts, here WHERE aid = a ORDER BY 1",
+            "SELECT h.a, a.note FROM here h LEFT JOIN accounts a ON a.aid = h.a ORDER BY 1",
+            "SELECT own(bid) FROM accounts WHERE aid = 3",
+            "SELECT count(*) FROM accounts a, pg_class c WHERE c.relname = 'pg_class'",
+            "SELECT aid FROM accounts WHERE own(aid) = 4",
+            "SELECT aid FROM accounts WHERE aid = 2 UNION ALL SELECT l_aid FROM messages WHERE l_aid = 3",
+            "SELECT count(*) FROM (SELECT DISTINCT bid FROM accounts) s",
+            "INSERT INTO here SELECT aid FROM accounts WHERE bid = 2",
+            "SELECT count(*), sum(a) FROM here",
+            "DO $$ DECLARE r record; n int := 0; BEGIN FOR r IN SELECT * FROM accounts LOOP \
+             n := n + 1; PERFORM 1 FROM messages WHERE l_aid = r.aid; END LOOP; \
+             IF n <> 20 THEN RAISE EXCEPTION '% rows', n; END IF; END $$",
+            "BEGIN",
+            "DECLARE c CURSOR FOR SELECT aid FROM accounts ORDER BY aid",
+            "FETCH 3 FROM c",
+            "UPDATE accounts SET note = 'x' WHERE aid = 9",
+            "FETCH 30 FROM c",
+            "COMMIT",
+        ] {
+            both.same(sql).await;
+        }
+    });
+}
+
+/// Random conditions and joins.
+#[test]
+fn random_queries_answer_as_postgresql() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        let mut random = Random(20_261_127);
+        for _ in 0..600 {
+            both.same(&random_query(&mut random)).await;
+        }
+    });
+}
+
+/// An error in a branch that is never evaluated is none.
+#[test]
+fn what_is_never_evaluated_raises_no_error() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        let missing = "(SELECT max(l_aid) FROM messages WHERE length(current_setting('no.ne')) < r_aid)";
+        for sql in [
+            format!("SELECT count(*), CASE WHEN count(*) > 1000 THEN {missing} END FROM accounts"),
+            format!("SELECT count(*), CASE WHEN count(*) > 10 THEN {missing} END FROM accounts"),
+            format!("SELECT count(*), coalesce(count(*), {missing}) FROM accounts"),
+            format!("SELECT aid FROM accounts WHERE bid = 1 OR aid = {missing} ORDER BY aid"),
+            "PREPARE p (int) AS SELECT count(*), CASE WHEN count(*) > 1000 THEN (SELECT max(l_aid) \
+             FROM messages WHERE r_aid - extract(year FROM now()) > $1) END FROM accounts"
+                .to_owned(),
+            "EXECUTE p (1)".to_owned(),
+        ] {
+            both.same(&sql).await;
+        }
+    });
+}
+
+/// A cursor has the rows of the time when it was opened.
+#[test]
+fn cursors_see_no_later_changes() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        for sql in [
+            "CREATE FUNCTION later() RETURNS text LANGUAGE plpgsql AS $$ \
+             DECLARE c CURSOR FOR SELECT note FROM accounts ORDER BY aid; n text; BEGIN OPEN c; \
+             UPDATE accounts SET note = 'later' WHERE aid = 1; FETCH c INTO n; RETURN n; END $$",
+            "SELECT later()",
+            "SELECT note FROM accounts WHERE aid = 1",
+            "BEGIN",
+            "DECLARE c CURSOR FOR SELECT aid, note FROM accounts ORDER BY aid",
+            "DECLARE d SCROLL CURSOR FOR SELECT aid, note FROM accounts ORDER BY aid",
+            "DECLARE one SCROLL CURSOR FOR SELECT aid, note FROM accounts WHERE aid = 2",
+            "UPDATE accounts SET note = 'new' WHERE aid = 2",
+            "DELETE FROM accounts WHERE aid = 3",
+            "FETCH 4 FROM c",
+            "FETCH 4 FROM d",
+            "UPDATE accounts SET note = 'newer' WHERE aid = 2",
+            "FETCH BACKWARD 3 FROM d",
+            "FETCH LAST FROM d",
+            "FETCH FIRST FROM d",
+            "FETCH 4 FROM c",
+            "FETCH BACKWARD 3 FROM c",
+            "ROLLBACK",
+            "BEGIN",
+            "DECLARE h CURSOR WITH HOLD FOR SELECT aid FROM accounts ORDER BY balance DESC",
+            "FETCH 2 FROM h",
+            "COMMIT",
+            "FETCH 100 FROM h",
+        ] {
+            both.same(sql).await;
+        }
+    });
+}
+
+/// Rows that exceed work_mem, scans that take turns on their connections, and scans that are read again.
+#[test]
+fn scans_take_turns_and_are_read_again() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        let wide = "SELECT i, i % 10, i, repeat('x', 300) || i FROM generate_series(1000, 2200) i";
+        fill(&both, wide).await;
+        for setting in [
+            "SET enable_hashjoin = off; SET enable_nestloop = off",
+            "SET enable_mergejoin = off; SET enable_hashjoin = off; SET enable_nestloop = on",
+            "RESET enable_mergejoin; RESET enable_hashjoin; RESET enable_nestloop",
+        ] {
+            both.same("SET work_mem = '64kB'").await;
+            both.same(setting).await;
+            for sql in [
+                "SELECT count(*), sum(length(a.note || b.note)) FROM accounts a JOIN accounts b ON a.aid = b.balance",
+                "SELECT count(*) FROM branches, accounts a WHERE a.aid < 1100 OR city = 'city 1'",
+                "SELECT count(*) FROM messages m LEFT JOIN accounts a ON a.bid = m.r_aid WHERE length(a.note) > 5",
+                "SELECT sum((SELECT count(*) FROM accounts a WHERE a.bid = m.r_aid)) FROM messages m",
+                "SELECT a.aid FROM accounts a UNION ALL SELECT aid FROM accounts ORDER BY 1 DESC LIMIT 7",
+                "WITH a AS MATERIALIZED (SELECT * FROM accounts) SELECT count(*) FROM a x JOIN a y ON x.aid = y.aid + 1",
+            ] {
+                both.same(sql).await;
+            }
+        }
+        // A reader that ends early leaves the connection usable.
+        for sql in ["BEGIN", "SELECT note FROM accounts ORDER BY aid LIMIT 1", "SELECT 1 FROM accounts LIMIT 1"] {
+            both.same(sql).await;
+        }
+        for sql in ["SELECT count(*) FROM accounts a, (SELECT aid FROM accounts LIMIT 3) b", "COMMIT"] {
+            both.same(sql).await;
+        }
+    });
+}
+
+/// The rows of a query, in accounts: on the node of each, and in the plain table.
+async fn fill(both: &Both, query: &str) {
+    rows(&both.plain, &format!("INSERT INTO accounts {query}")).await;
+    let made = "CREATE TABLE made (aid int, bid int, balance numeric, note text)";
+    rows(&both.steppe, made).await;
+    rows(&both.steppe, &format!("INSERT INTO made {query}")).await;
+    let copy = "DO $$ DECLARE r record; BEGIN FOR r IN SELECT * FROM made LOOP \
+                INSERT INTO accounts VALUES (r.aid, r.bid, r.balance, r.note); END LOOP; END $$";
+    rows(&both.steppe, copy).await;
+    both.same("SELECT count(*), sum(balance) FROM accounts").await;
+}
+
+/// Threads that help the session have none of its sessions on nodes.
+#[test]
+fn functions_that_read_nodes_run_in_the_session() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        for sql in [
+            "CREATE TABLE here AS SELECT i AS a FROM generate_series(1, 20000) i",
+            "CREATE FUNCTION note_of(p int) RETURNS text STABLE PARALLEL SAFE LANGUAGE plpgsql AS \
+             'DECLARE n text; BEGIN SELECT note INTO n FROM accounts WHERE aid = p; RETURN n; END'",
+            "CREATE FUNCTION count_of(p int) RETURNS bigint STABLE PARALLEL SAFE LANGUAGE sql AS \
+             'SELECT count(*) FROM accounts WHERE bid = p LIMIT 1'",
+            "SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0",
+            "SELECT count(*), count(note_of(a)) FROM here WHERE a < 100",
+            "SELECT count(*) FROM here WHERE a < 100 AND note_of(a) IS NULL",
+            "SELECT sum(count_of(a % 3 + 1)) FROM here WHERE a < 50",
+            "SELECT count(*), sum(b.balance) FROM here a JOIN accounts b ON a.a = b.aid",
+            "SELECT a % 7, count(*), (SELECT count(*) FROM accounts) FROM here GROUP BY 1 ORDER BY 1",
+        ] {
+            both.same(sql).await;
+        }
+    });
+}
+
+#[test]
+fn copy_to_has_the_rows_of_all_nodes() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        for sql in ["COPY accounts TO STDOUT", "COPY (SELECT note FROM accounts WHERE bid = 2) TO STDOUT"] {
+            let port = both.cluster.server.address.port();
+            let (mut found, mut expected) = (copied(port, sql), copied(both.cluster.port(), sql));
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{sql}");
+        }
+    });
+}
+
+fn copied(port: u16, sql: &str) -> Vec<String> {
+    let psql = std::process::Command::new("psql")
+        .args(["-X", "-q", "-h", "127.0.0.1", "-U", "postgres", "-p", &port.to_string()])
+        .args(["-d", "postgres", "-c", sql])
+        .output()
+        .expect("psql runs");
+    assert!(psql.status.success(), "{sql}: {}", String::from_utf8_lossy(&psql.stderr));
+    String::from_utf8_lossy(&psql.stdout).lines().map(str::to_owned).collect()
+}
+
+/// The statements of a reader that must find the same total at any time, whatever is under way.
+const TOTALS: [&str; 6] = [
+    "SELECT sum(balance) FROM accounts",
+    "SELECT (SELECT sum(balance) FROM accounts WHERE aid <= 10) + (SELECT sum(balance) FROM accounts WHERE aid > 10)",
+    "SELECT sum(balance) FROM (SELECT balance FROM accounts WHERE aid <= 10 UNION ALL SELECT balance FROM accounts \
+     WHERE aid > 10) s",
+    "SELECT sum(a.balance) FROM accounts a JOIN accounts b ON a.aid = b.aid WHERE a.balance = b.balance",
+    "SELECT (SELECT balance FROM accounts WHERE aid = 1) + (SELECT sum(balance) FROM accounts WHERE aid <> 1)",
+    "SELECT CASE WHEN count(*) > 0 THEN sum(balance) + (SELECT 0 * count(*) FROM accounts) \
+     + (SELECT sum(balance) FROM accounts) - (SELECT sum(balance) FROM accounts) END FROM accounts",
+];
+
+/// Transfers between accounts on different nodes while others read: no statement sees half of one.
+#[test]
+fn a_statement_of_several_scans_sees_no_half_commit() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        let total = rows(&both.steppe, TOTALS[0]).await;
+        let ends = Arc::new(AtomicBool::new(false));
+        let mut writers = Vec::new();
+        for seed in 0..3 {
+            let (client, ends) = (both.cluster.server.client().await, Arc::clone(&ends));
+            writers.push(tokio::spawn(transfer(client, seed, ends)));
+        }
+        let until = Instant::now() + Duration::from_secs(8);
+        let mut readers = Vec::new();
+        for number in 0..2 {
+            let client = both.cluster.server.client().await;
+            let total = total.clone();
+            readers.push(tokio::spawn(async move {
+                let mut reads = 0;
+                while Instant::now() < until {
+                    let is_block = (reads / TOTALS.len() + number) % 2 == 0;
+                    if is_block {
+                        rows(&client, "BEGIN").await;
+                    }
+                    let sql = TOTALS[reads % TOTALS.len()];
+                    assert_eq!(rows(&client, sql).await, total, "{sql}");
+                    if is_block {
+                        rows(&client, "COMMIT").await;
+                    }
+                    reads += 1;
+                }
+                reads
+            }));
+        }
+        let mut reads = 0;
+        for reader in readers {
+            reads += reader.await.expect("the reader ends");
+        }
+        ends.store(true, Ordering::Relaxed);
+        let mut transfers = 0;
+        for writer in writers {
+            transfers += writer.await.expect("the writer ends");
+        }
+        assert!(reads > 20 && transfers > 20, "{reads} reads, {transfers} transfers");
+        println!("{reads} reads, {transfers} transfers");
+        assert_eq!(rows(&both.steppe, TOTALS[0]).await, total);
+    });
+}
+
+async fn transfer(client: Client, seed: u64, ends: Arc<AtomicBool>) -> usize {
+    let mut random = Random(seed);
+    let mut done = 0;
+    while !ends.load(Ordering::Relaxed) {
+        let (mut from, mut to) = (random.below(20) + 1, random.below(20) + 1);
+        if from > to {
+            (from, to) = (to, from);
+        }
+        rows(&client, "BEGIN").await;
+        for (aid, sign) in [(from, '-'), (to, '+')] {
+            let sql = format!("UPDATE accounts SET balance = balance {sign} 1 WHERE aid = {aid}");
+            rows(&client, &sql).await;
+        }
+        rows(&client, "COMMIT").await;
+        done += 1;
+    }
+    done
+}
+
+/// A replicated table is read from a node that is there.
+#[test]
+fn another_copy_is_read_when_a_node_is_down() {
+    run(async {
+        let settings = ["max_prepared_transactions=20"];
+        let (Some(one), Some(mut two)) = (Postgres::start(&settings), Postgres::start(&settings))
+        else {
+            return;
+        };
+        let server = TestServer::start();
+        let client = server.client().await;
+        rows(&client, &one.create_node("n1")).await;
+        rows(&client, &two.create_node("n2")).await;
+        rows(&client, "CREATE TABLE towns (id int, name text) DISTRIBUTE BY REPLICATION").await;
+        rows(&client, "CREATE TABLE sales (id int, town int) DISTRIBUTE BY HASH (id)").await;
+        for id in 1..=4 {
+            rows(&client, &format!("INSERT INTO towns VALUES ({id}, 'town {id}')")).await;
+            rows(&client, &format!("INSERT INTO sales VALUES ({id}, {id})")).await;
+        }
+        // The copies differ here, as they never do, to tell which one is read.
+        one.query("UPDATE towns SET name = 'one'");
+        two.query("UPDATE towns SET name = 'two'");
+        let read = "SELECT DISTINCT name FROM towns";
+        let mut sessions = Vec::new();
+        for _ in 0..4 {
+            let client = server.client().await;
+            let first = rows(&client, read).await;
+            // A session stays with its copy.
+            for _ in 0..3 {
+                assert_eq!(rows(&client, read).await, first);
+            }
+            sessions.push((client, first));
+        }
+        assert!(sessions.iter().any(|(_, first)| *first == ["one"]));
+        assert!(sessions.iter().any(|(_, first)| *first == ["two"]));
+        // A transaction reads the copy of a node that it has joined.
+        for (client, _) in &sessions {
+            for (id, node) in [(1, on(&one)), (2, on(&one)), (3, on(&one)), (4, on(&one))]
+                .map(|(id, ids)| (id, if ids.contains(&id) { "one" } else { "two" }))
+            {
+                rows(client, "BEGIN").await;
+                rows(client, &format!("SELECT * FROM sales WHERE id = {id}")).await;
+                assert_eq!(rows(client, read).await, [node]);
+                rows(client, "COMMIT").await;
+            }
+        }
+        two.kill();
+        for (client, _) in &sessions {
+            assert_eq!(rows(client, read).await, ["one"]);
+            for level in ["READ COMMITTED", "REPEATABLE READ"] {
+                rows(client, &format!("BEGIN ISOLATION LEVEL {level}")).await;
+                assert_eq!(rows(client, read).await, ["one"]);
+                assert_eq!(rows(client, "SELECT count(*) FROM towns").await, ["4"]);
+                rows(client, "COMMIT").await;
+            }
+            let all = answer(client, "SELECT count(*) FROM sales").await;
+            assert!(all[0].starts_with("ERROR 08006"), "{all:?}");
+        }
+    });
+}
+
+/// The keys of the rows that a node has.
+fn on(node: &Postgres) -> Vec<i32> {
+    node.query("SELECT id FROM sales").lines().filter_map(|id| id.parse().ok()).collect()
+}
