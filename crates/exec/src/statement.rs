@@ -15,7 +15,8 @@ use crate::explain::TriggerRun;
 use crate::expr::{CExpr, Compiler, Row, SubPlanState};
 use crate::node::columns::RowsOfColumns;
 use crate::node::{
-    BoxedNode, CPlan, Exchange, PlanCompiler, StoredSink, compile_plan, start, stored_columns,
+    BoxedNode, CPlan, Exchange, PlanCompiler, RemoteRequest, StoredSink, begin_scans, compile_plan,
+    start, stored_columns,
 };
 use crate::partition::{LeafStatements, lock_mode_of};
 use crate::point::{PointOutcome, PointPlan, PointTable};

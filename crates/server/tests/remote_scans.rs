@@ -130,7 +130,7 @@ fn random_queries_answer_as_postgresql() {
 fn what_is_never_evaluated_raises_no_error() {
     run(async {
         let Some(both) = Both::start().await else { return };
-        let missing = "(SELECT max(l_aid) FROM messages WHERE length(current_setting('no.ne')) < r_aid)";
+        let missing = "(SELECT max(l_aid) FROM messages WHERE (r_aid + length(current_setting('no.ne'))) % 2 = 1)";
         for sql in [
             format!("SELECT count(*), CASE WHEN count(*) > 1000 THEN {missing} END FROM accounts"),
             format!("SELECT count(*), CASE WHEN count(*) > 10 THEN {missing} END FROM accounts"),
@@ -209,10 +209,16 @@ fn scans_take_turns_and_are_read_again() {
             }
         }
         // A reader that ends early leaves the connection usable.
-        for sql in ["BEGIN", "SELECT note FROM accounts ORDER BY aid LIMIT 1", "SELECT 1 FROM accounts LIMIT 1"] {
+        for sql in [
+            "BEGIN",
+            "SELECT note FROM accounts ORDER BY aid LIMIT 1",
+            "SELECT 1 FROM accounts LIMIT 1",
+        ] {
             both.same(sql).await;
         }
-        for sql in ["SELECT count(*) FROM accounts a, (SELECT aid FROM accounts LIMIT 3) b", "COMMIT"] {
+        for sql in
+            ["SELECT count(*) FROM accounts a, (SELECT aid FROM accounts LIMIT 3) b", "COMMIT"]
+        {
             both.same(sql).await;
         }
     });
@@ -257,7 +263,9 @@ fn functions_that_read_nodes_run_in_the_session() {
 fn copy_to_has_the_rows_of_all_nodes() {
     run(async {
         let Some(both) = Both::start().await else { return };
-        for sql in ["COPY accounts TO STDOUT", "COPY (SELECT note FROM accounts WHERE bid = 2) TO STDOUT"] {
+        for sql in
+            ["COPY accounts TO STDOUT", "COPY (SELECT note FROM accounts WHERE bid = 2) TO STDOUT"]
+        {
             let port = both.cluster.server.address.port();
             let (mut found, mut expected) = (copied(port, sql), copied(both.cluster.port(), sql));
             found.sort_unstable();
@@ -398,7 +406,7 @@ fn another_copy_is_read_when_a_node_is_down() {
                 .map(|(id, ids)| (id, if ids.contains(&id) { "one" } else { "two" }))
             {
                 rows(client, "BEGIN").await;
-                rows(client, &format!("SELECT * FROM sales WHERE id = {id}")).await;
+                rows(client, &format!("UPDATE sales SET town = 1 WHERE id = {id}")).await;
                 assert_eq!(rows(client, read).await, [node]);
                 rows(client, "COMMIT").await;
             }

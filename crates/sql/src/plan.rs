@@ -289,6 +289,9 @@ pub struct RemoteQuery {
     pub effect: RemoteEffect,
     /// The types of its columns.
     pub columns: Vec<TypeRef>,
+    /// The numbers of its parameters follow this one. Each scan of a statement has numbers of its own, so
+    /// that several can be one statement.
+    pub params_before: usize,
 }
 
 /// The nodes that run a statement.

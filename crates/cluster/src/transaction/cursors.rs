@@ -270,7 +270,8 @@ impl Participants {
     ) -> Result<Vec<Vec<CursorId>>> {
         self.close_abandoned();
         let deadline = deadline.unwrap_or_else(|| Instant::now() + NEVER);
-        let nodes: NodeSet = statements.iter().flat_map(|(_, on)| *on).map(|(node, _)| *node).collect();
+        let nodes: NodeSet =
+            statements.iter().flat_map(|(_, on)| *on).map(|(node, _)| *node).collect();
         let all: Vec<NodeId> = nodes.iter().collect();
         self.take_snapshots(&all, deadline)?;
         for node in &all {

@@ -177,6 +177,11 @@ impl Participants {
         self.settled_lease(node, Instant::now() + NEVER)
     }
 
+    /// Whether each statement has a snapshot of its own: several on one node do not see the same.
+    pub fn has_snapshots_by_statement(&self) -> bool {
+        self.mode.isolation == Isolation::ReadCommitted
+    }
+
     /// Whether no node has a session of the transaction.
     pub fn is_empty(&self) -> bool {
         self.sessions.is_empty()

@@ -150,10 +150,13 @@ impl PlanCompiler<'_, '_> {
             RemoteTarget::All(nodes) => RemoteNodes::All(nodes.clone()),
             RemoteTarget::Every(nodes) => RemoteNodes::Every(nodes.clone()),
         };
+        let types = remote.params.iter().map(|param| param.ty().oid);
+        let types = std::iter::repeat_n(oid::TEXT, remote.params_before).chain(types);
         Ok(RemotePlan {
             text: Arc::clone(&remote.text),
             params: self.exprs.list(&remote.params)?,
-            types: remote.params.iter().map(|param| param.ty().oid).collect(),
+            types: types.collect(),
+            padding: remote.params_before,
             target,
             effect: match remote.effect {
                 RemoteEffect::Read => Effect::Read,

@@ -48,6 +48,7 @@ mod partition_scan;
 mod probes;
 mod remote_query;
 mod remote_scans;
+mod remote_shared;
 mod result;
 mod row_blocks;
 mod row_set;

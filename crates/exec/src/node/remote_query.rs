@@ -13,6 +13,7 @@
 //!
 //! [`Participants`]: steppe_cluster::transaction::Participants
 
+use super::remote_shared::Part;
 use super::{BoxedNode, CNode, CPlan, Node, remote_scans};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
@@ -33,7 +34,10 @@ use steppe_types::{Datum, Error, Oid, Result, binary_io, oid, text_io};
 pub(crate) struct RemotePlan {
     pub(crate) text: Arc<str>,
     pub(crate) params: Box<[CExpr]>,
+    /// The types of the parameters, with those of other scans in front.
     pub(crate) types: Box<[Oid]>,
+    /// The number of those of other scans, which this one does not use.
+    pub(crate) padding: usize,
     pub(crate) target: Target,
     pub(crate) effect: Effect,
     pub(crate) columns: Box<[TypeRef]>,
@@ -85,6 +89,8 @@ pub(super) struct Running {
     read: usize,
     tag: Option<String>,
     abandoned: Arc<AbandonedCursors>,
+    /// The rows are a part of a statement's.
+    part: Option<Part>,
 }
 
 impl Drop for Running {
@@ -213,12 +219,21 @@ impl RemotePlan {
 impl Running {
     pub(super) fn new(cursor: CursorId, abandoned: &Arc<AbandonedCursors>) -> Running {
         let abandoned = Arc::clone(abandoned);
-        Running { cursor, rows: Vec::new(), read: 0, tag: None, abandoned }
+        Running { cursor, rows: Vec::new(), read: 0, tag: None, abandoned, part: None }
     }
 
     /// A statement whose rows have all come.
     pub(super) fn done(rows: Vec<u8>, tag: String, abandoned: &Arc<AbandonedCursors>) -> Running {
-        Running { rows, tag: Some(tag), cursor: CursorId::NONE, read: 0, abandoned: Arc::clone(abandoned) }
+        let mut running = Running::new(CursorId::NONE, abandoned);
+        (running.rows, running.tag) = (rows, Some(tag));
+        running
+    }
+
+    /// A part of a statement's rows.
+    pub(super) fn of_part(part: Part, abandoned: &Arc<AbandonedCursors>) -> Running {
+        let mut running = Running::new(CursorId::NONE, abandoned);
+        running.part = Some(part);
+        running
     }
 
     /// Makes sure that a row is at hand; false at the end.
@@ -229,6 +244,9 @@ impl Running {
             }
             self.rows.clear();
             self.read = 0;
+            if let Some(part) = &self.part {
+                return part.fetch(&mut self.rows, cx);
+            }
             let session = Arc::clone(&cx.functions.session);
             let participants = cx.txn()?.participants(&*session)?;
             if let Fetched::Done(tag) = participants.fetch(self.cursor, &mut self.rows)? {
@@ -251,7 +269,9 @@ impl Running {
     fn decode(&mut self, plan: &RemotePlan, io: &IoContext, row: &mut Vec<Datum>) -> Result<()> {
         let (values, bytes) = first_row(&self.rows[self.read..])?;
         row.clear();
-        for ((value, column), format) in values.iter().zip(&plan.columns).zip(&plan.formats) {
+        let first = self.part.as_ref().map_or(0, |part| part.first);
+        let columns = plan.columns.iter().zip(&plan.formats);
+        for (value, (column, format)) in values.iter().skip(first).zip(columns) {
             row.push(match (value, format) {
                 (None, _) => Datum::Null,
                 (Some(bytes), Format::Binary) => {

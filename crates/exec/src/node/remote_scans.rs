@@ -1,30 +1,33 @@
 //! The beginning of the statements that a plan runs on nodes.
 //!
-//! *One statement, one snapshot.* In READ COMMITTED a portal on a node reads by the snapshot that the node has
-//! taken at its Bind. If one scan of a statement was bound before a transaction's commit over several nodes, and
-//! another one after it, the statement would see half of it. So all scans of an execution are bound when
-//! the first of them starts, in one passage of the gate ([`Participants::open_together`]), and none is bound
-//! later:
+//! *One statement, one snapshot.* In READ COMMITTED a node takes a snapshot at each Bind. If a transaction commits
+//! between two Binds of one statement of the client, on several nodes or on one, the statement would see half
+//! of it. So an execution has one Bind on each node at most, and all are in one passage of the gate:
 //!
-//! 1. Every scan is in [`CompiledStmt::scans`].
-//! 2. Its parameters can be computed at that time: they depend on nothing that the execution finds, and
+//! 1. Every scan is in [`CompiledStmt::scans`]. All begin when the first of them starts.
+//! 2. The scans on one node are one statement there ([`super::remote_shared`]).
+//! 3. In the passage no commit over several nodes is under way ([`Participants::open_together`]): each is seen
+//!    by all Binds or by none. A commit on one node is seen by the one Bind there, or not.
+//! 4. The parameters can be computed at that time: they depend on nothing that the execution finds, and
 //!    call no function of a user's (`planner::remote::scan`).
-//! 3. If computing them fails, the error is kept, and raised when the plan comes to the scan: one in a branch
-//!    of CASE that is never evaluated does no harm. So a scan that was not bound at the time is never read.
-//! 4. A scan that the plan reads again keeps its rows.
+//! 5. If computing them fails, the error is kept, and raised when the plan comes to the scan: one in a branch
+//!    of CASE that is never evaluated does no harm. So a scan that has not begun is never read.
+//! 6. A scan that the plan reads again keeps its rows.
 //!
-//! In REPEATABLE READ each node has one snapshot for the whole transaction.
+//! In REPEATABLE READ each node has one snapshot for the whole transaction: there each scan is a statement.
 //!
 //! A cursor's scans begin when it is declared, so that it does not see later changes of its transaction.
 //!
 //! [`Participants::open_together`]: steppe_cluster::transaction::Participants::open_together
 //! [`CompiledStmt::scans`]: crate::statement::CompiledStmt::scans
 
-use super::remote_query::{RemotePlan, Running, Target};
 use super::CNode;
+use super::remote_query::{RemotePlan, Running, Target};
+use super::remote_shared::Union;
 use crate::context::ExecContext;
 use crate::expr::Row;
 use hashbrown::HashMap;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use steppe_catalog::objects::Node as DataNode;
@@ -70,7 +73,7 @@ pub(crate) fn begin(cx: &mut ExecContext) -> Result<()> {
     if statement.scans().is_empty() || std::mem::replace(&mut cx.scans.have_begun, true) {
         return Ok(());
     }
-    let (mut ids, mut known) = (Vec::new(), Vec::new());
+    let mut known = Vec::new();
     for plan in statement.scans() {
         let CNode::RemoteQuery(remote) = &plan.kind else { continue };
         let evaluated = match cx.remote_request.take() {
@@ -78,26 +81,99 @@ pub(crate) fn begin(cx: &mut ExecContext) -> Result<()> {
             None => RemoteRequest::of(remote, cx),
         };
         match evaluated {
-            Ok(request) => {
-                ids.push(plan.id);
-                known.push((&**remote, request));
-            }
+            Ok(request) => known.push(Scan { id: plan.id, remote, request }),
             Err(error) if is_of_values(&error) => {
                 cx.scans.waiting.insert(plan.id, Err(error));
             }
             Err(error) => return Err(error),
         }
     }
-    let opened = match (statement.scans(), &known[..]) {
-        ([_], [(remote, request)]) => read_alone(remote, request, cx)?,
-        _ => None,
-    };
-    let opened = match opened {
-        Some(running) => vec![running],
-        None => open(&known, cx)?,
-    };
-    cx.scans.waiting.extend(ids.into_iter().zip(opened.into_iter().map(Ok)));
+    if let ([_], [Scan { id, remote, request }]) = (statement.scans(), &known[..])
+        && let Some(running) = read_alone(remote, request, cx)?
+    {
+        cx.scans.waiting.insert(*id, Ok(running));
+        return Ok(());
+    }
+    open_scans(&known, cx)
+}
+
+/// A scan that begins.
+struct Scan<'p> {
+    id: usize,
+    remote: &'p RemotePlan,
+    request: RemoteRequest,
+}
+
+/// The scans, by their positions, that have the same nodes in common, which are given with the parameters of
+/// all.
+type Groups = Vec<(Vec<usize>, Vec<(NodeId, Values)>)>;
+
+/// Opens scans: those on one node as one statement, if each statement has a snapshot of its own.
+fn open_scans(scans: &[Scan<'_>], cx: &mut ExecContext) -> Result<()> {
+    let session = Arc::clone(&cx.functions.session);
+    let joins = cx.txn()?.participants(&*session)?.has_snapshots_by_statement();
+    let groups = groups(scans, joins);
+    let unions: Vec<Option<Union>> = groups.iter().map(|(of, _)| union_of(scans, of)).collect();
+    let statements: Vec<(RemoteStatement<'_>, &[(NodeId, Values)])> = groups
+        .iter()
+        .zip(&unions)
+        .map(|((of, on), union)| {
+            let remote = scans[of[0]].remote;
+            let statement = union.as_ref().map(Union::statement);
+            (statement.unwrap_or_else(|| remote.statement(&remote.formats)), &on[..])
+        })
+        .collect();
+    let participants = cx.txn()?.participants(&*session)?;
+    let opened = participants.open_together(&statements, BATCH, None)?;
+    let abandoned = Arc::clone(participants.abandoned());
+    let mut running: Vec<Vec<Running>> = scans.iter().map(|_| Vec::new()).collect();
+    for (((of, _), union), cursors) in groups.iter().zip(&unions).zip(opened) {
+        for cursor in cursors {
+            match union {
+                None => running[of[0]].push(Running::new(cursor, &abandoned)),
+                Some(union) => {
+                    for (scan, part) in of.iter().zip(union.parts(cursor, &abandoned, cx)) {
+                        running[*scan].push(Running::of_part(part, &abandoned));
+                    }
+                }
+            }
+        }
+    }
+    let ids = scans.iter().map(|scan| scan.id);
+    cx.scans.waiting.extend(ids.zip(running.into_iter().map(Ok)));
     Ok(())
+}
+
+fn union_of(scans: &[Scan<'_>], of: &[usize]) -> Option<Union> {
+    let remote: Vec<&RemotePlan> = of.iter().map(|scan| scans[*scan].remote).collect();
+    (of.len() > 1).then(|| Union::of(&remote))
+}
+
+fn groups(scans: &[Scan<'_>], joins: bool) -> Groups {
+    let mut groups: Groups = Vec::new();
+    if !joins {
+        let alone = |(scan, of): (usize, &Scan<'_>)| (vec![scan], of.request.targets.clone());
+        return scans.iter().enumerate().map(alone).collect();
+    }
+    let mut nodes: BTreeMap<NodeId, (Vec<usize>, Values)> = BTreeMap::new();
+    for (at, scan) in scans.iter().enumerate() {
+        for (node, values) in &scan.request.targets {
+            let (of, all) = nodes.entry(*node).or_default();
+            of.push(at);
+            all.resize(all.len().max(values.len()), None);
+            all.splice(
+                scan.remote.padding..values.len(),
+                values[scan.remote.padding..].iter().cloned(),
+            );
+        }
+    }
+    for (node, (of, values)) in nodes {
+        match groups.iter_mut().find(|(known, _)| *known == of) {
+            Some((_, on)) => on.push((node, values)),
+            None => groups.push((of, vec![(node, values)])),
+        }
+    }
+    groups
 }
 
 /// Whether an error tells of the values that were computed, and not of the server or a node.
@@ -120,7 +196,9 @@ fn read_alone(
     let session = Arc::clone(&cx.functions.session);
     let participants = cx.txn()?.participants(&*session)?;
     Ok(match participants.read_alone(&remote.statement(&remote.formats), *node, values)? {
-        ReadAlone::Rows(rows, tag) => Some(vec![Running::done(rows, tag, participants.abandoned())]),
+        ReadAlone::Rows(rows, tag) => {
+            Some(vec![Running::done(rows, tag, participants.abandoned())])
+        }
         ReadAlone::IsLong => {
             remote.is_long.store(true, Ordering::Relaxed);
             None
@@ -154,11 +232,10 @@ impl RemoteRequest {
         let values = remote.params.iter().map(|param| param.eval(cx, Row::EMPTY));
         let values = values.collect::<Result<Vec<Datum>>>()?;
         let nodes = nodes(remote, &values, cx)?;
-        let texts: Values = values
-            .iter()
-            .zip(&remote.types)
-            .map(|(value, type_oid)| text(*type_oid, value))
-            .collect::<Result<_>>()?;
+        let own = values.iter().zip(&remote.types[remote.padding..]);
+        let own = own.map(|(value, type_oid)| text(*type_oid, value));
+        let others = std::iter::repeat_n(Ok(None), remote.padding);
+        let texts: Values = others.chain(own).collect::<Result<_>>()?;
         let targets = nodes.into_iter().map(|node| (node, texts.clone())).collect();
         Ok(RemoteRequest { targets })
     }

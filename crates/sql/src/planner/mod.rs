@@ -421,6 +421,8 @@ pub(crate) struct Planner<'a> {
     param_types: Vec<Oid>,
     /// Distributed tables are scanned.
     has_remote_scans: bool,
+    /// The number of their parameters so far.
+    scan_params: usize,
     /// Semi joins hand up the inner rows, too, for EvalPlanQual (`recheck`).
     keeps_partners: bool,
     /// The planned part is for a leaf: a partitioned table stands for its average leaf.
@@ -454,6 +456,7 @@ impl<'a> Planner<'a> {
             is_parallel: false,
             param_types: Vec::new(),
             has_remote_scans: false,
+            scan_params: 0,
             keeps_partners: false,
             in_leaf: false,
             scan_loops: 1.0,

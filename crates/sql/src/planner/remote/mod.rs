@@ -84,7 +84,7 @@ impl Planner<'_> {
         let mut values = Values::new(self.param_types.len());
         values.hoist(query, &first)?;
         let (text, params) =
-            Values::numbered(|name| text::of(self.ctx.catalog, self.ctx.io, query, name))?;
+            Values::numbered(0, |name| text::of(self.ctx.catalog, self.ctx.io, query, name))?;
         let key = inserted_parameter(query, &first)
             .and_then(|key| params.iter().position(|param| *param == key));
         let target = match (target, key) {
@@ -100,7 +100,8 @@ impl Planner<'_> {
         let rows = if types.is_empty() { 0.0 } else { ROWS };
         let cost = Cost { startup: ROUND_TRIP, total: ROUND_TRIP + rows, rows, width: 0 };
         let columns = types.clone();
-        let remote = RemoteQuery { text: text.into(), params, target, effect, columns };
+        let remote =
+            RemoteQuery { text: text.into(), params, target, effect, columns, params_before: 0 };
         let node = PlanNode::RemoteQuery(Box::new(remote));
         Ok(Plan { node, filter: None, project: None, types, slot_names, cost })
     }

@@ -17,9 +17,9 @@ use super::{ROUND_TRIP, refused, text};
 use crate::expr::{Expr, TypeRef};
 use crate::plan::{Cost, PlanNode, RelationLock, RemoteEffect, RemoteQuery, RemoteTarget};
 use crate::query::{Command, FromItem, Query, Target};
-use steppe_catalog::system::definitions::quote_identifier;
 use std::sync::Arc;
 use steppe_catalog::Relation;
+use steppe_catalog::system::definitions::quote_identifier;
 use steppe_types::oid::FIRST_NORMAL_OID;
 use steppe_types::{Error, Result};
 
@@ -81,16 +81,24 @@ impl Planner<'_> {
         query.rtes = vec![entry.clone()];
         query.from = vec![FromItem::Rte(0)];
         query.targets = columns.iter().map(column).collect::<Result<_>>()?;
-        query.filter = and_all(sent.into_iter().map(|condition| over_one(condition, rte)).collect());
+        query.filter =
+            and_all(sent.into_iter().map(|condition| over_one(condition, rte)).collect());
         let types: Vec<TypeRef> = query.targets.iter().map(|target| target.expr.ty()).collect();
         let target = self.scan_target(&mut query, relation)?;
+        let params_before = self.scan_params;
         let mut values = Values::new(self.param_types.len());
         values.hoist(&mut query, relation)?;
-        let (text, params) =
-            Values::numbered(|name| text::of(self.ctx.catalog, self.ctx.io, &mut query, name))?;
-        let params = params.into_iter().map(|index| values.value(index, &self.param_types)).collect();
+        let (text, params) = Values::numbered(params_before, |name| {
+            text::of(self.ctx.catalog, self.ctx.io, &mut query, name)
+        })?;
+        self.scan_params += params.len();
+        let params =
+            params.into_iter().map(|index| values.value(index, &self.param_types)).collect();
         let (effect, columns) = (RemoteEffect::Read, types.clone());
-        Ok((RemoteQuery { text: text.into(), params, target, effect, columns }, types))
+        Ok((
+            RemoteQuery { text: text.into(), params, target, effect, columns, params_before },
+            types,
+        ))
     }
 
     fn scan_target(&self, query: &mut Query, relation: &Relation) -> Result<RemoteTarget> {
@@ -124,7 +132,8 @@ fn is_sent(condition: &Expr, rte: usize) -> bool {
             Expr::ExecParam { .. } | Expr::SubPlan(_) | Expr::SubLink { .. } => false,
             expr if !in_branch && is_hoisted(expr) => !calls_user(expr),
             expr => {
-                refusal_of(expr).is_none() && !expr.any_child(|part| !is_known(part, rte, is_branch))
+                refusal_of(expr).is_none()
+                    && !expr.any_child(|part| !is_known(part, rte, is_branch))
             }
         }
     }

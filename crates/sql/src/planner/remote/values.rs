@@ -149,9 +149,11 @@ impl Values {
         Expr::Param { index: self.params + place, ty: value.ty(), at: Place::NONE }
     }
 
-    /// Prints the statement with its parameters numbered in the order in which they occur. Returns the
+    /// Prints the statement with its parameters numbered in the order in which they occur, behind those
+    /// `before`. Returns the
     /// text, and the parameters by their numbers here.
     pub(super) fn numbered(
+        before: usize,
         print: impl FnOnce(&dyn Fn(usize, bool) -> String) -> Result<String>,
     ) -> Result<(String, Vec<usize>)> {
         let order: RefCell<(HashMap<usize, usize>, Vec<usize>)> = RefCell::default();
@@ -159,7 +161,7 @@ impl Values {
             let (numbers, all) = &mut *order.borrow_mut();
             let number = *numbers.entry(index).or_insert_with(|| {
                 all.push(index);
-                all.len()
+                before + all.len()
             });
             format!("${number}")
         })?;
