@@ -485,7 +485,7 @@ fn is_one_row(planned: &PlannedStmt) -> bool {
 }
 
 fn contains_modify(plan: &Plan) -> bool {
-    let mut found = matches!(plan.node, PlanNode::Modify(_));
+    let mut found = matches!(plan.node, PlanNode::Modify(_) | PlanNode::RemoteInsert(_));
     crate::deps::for_each_child(plan, &mut |child| found |= contains_modify(child));
     found
 }

@@ -294,6 +294,34 @@ pub struct RemoteQuery {
     pub params_before: usize,
 }
 
+/// An INSERT of a plan's rows into a table on data nodes.
+#[derive(Clone, Debug)]
+pub struct RemoteInsert {
+    /// The table.
+    pub rel: ScanRelation,
+    /// The rows, in the table's column order.
+    pub child: Plan,
+    /// The statement for a node. Its first parameters are arrays of the values of `columns`.
+    pub text: Arc<str>,
+    /// Positions of columns.
+    pub columns: Box<[usize]>,
+    /// The values of the parameters behind the arrays, over no row.
+    pub params: Vec<Expr>,
+    /// The fate of a row whose key is there.
+    pub conflict: RemoteConflict,
+}
+
+/// ON CONFLICT of an INSERT on data nodes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RemoteConflict {
+    /// There is none.
+    Error,
+    /// DO NOTHING
+    Nothing,
+    /// DO UPDATE
+    Update,
+}
+
 /// The nodes that run a statement.
 #[derive(Clone, Debug)]
 pub enum RemoteTarget {
@@ -362,6 +390,8 @@ pub enum PlanNode {
     Values(Vec<Vec<Expr>>),
     /// A statement that data nodes run.
     RemoteQuery(Box<RemoteQuery>),
+    /// An INSERT of rows into a table on data nodes.
+    RemoteInsert(Box<RemoteInsert>),
     /// Functions in FROM.
     FunctionScan {
         /// Calls and how many columns each yields.

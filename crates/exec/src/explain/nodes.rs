@@ -56,6 +56,7 @@ impl Builder<'_> {
                 let kind = "Remote Fast Query Execution";
                 (kind, kind.into())
             }
+            PlanNode::RemoteInsert(_) => ("Remote Insert", "Remote Insert".into()),
             PlanNode::FunctionScan { .. } => ("Function Scan", "Function Scan".into()),
             PlanNode::SeqScan { cursor: Some(_), .. } => ("Tid Scan", "Tid Scan".into()),
             PlanNode::SeqScan { parallel: true, .. } => ("Seq Scan", "Parallel Seq Scan".into()),
@@ -194,6 +195,7 @@ impl Builder<'_> {
                 node.detail("Alias", name.to_string());
             }
             PlanNode::Modify(modify) => self.target(&modify.rel, node),
+            PlanNode::RemoteInsert(insert) => self.target(&insert.rel, node),
             PlanNode::NestLoop { kind, .. }
             | PlanNode::HashJoin { kind, .. }
             | PlanNode::MergeJoin { kind, .. } => node.detail("Join Type", join_words(*kind).0),
@@ -246,13 +248,18 @@ impl Builder<'_> {
         node.detail("Alias", alias);
     }
 
-    /// The nodes that run a statement. That of a parameter is known only when it runs.
-    fn nodes_of(&self, target: &RemoteTarget) -> String {
+    fn names_of(&self, nodes: &[Oid]) -> String {
         let name = |oid: &Oid| {
             let node = self.explained.catalog.stored::<DataNode>().get(*oid);
             node.map_or_else(|| oid.to_string(), |node| node.name.to_string())
         };
-        let all = |nodes: &[Oid]| nodes.iter().map(name).collect::<Vec<_>>().join(", ");
+        nodes.iter().map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    /// The nodes that run a statement. That of a parameter is known only when it runs.
+    fn nodes_of(&self, target: &RemoteTarget) -> String {
+        let name = |oid: &Oid| self.names_of(&[*oid]);
+        let all = |nodes: &[Oid]| self.names_of(nodes);
         let (distribution, place) = match target {
             RemoteTarget::Any(nodes) => return format!("one of {}", all(nodes)),
             RemoteTarget::All(nodes) | RemoteTarget::Every(nodes) => return all(nodes),
@@ -364,6 +371,14 @@ impl Builder<'_> {
                 node.property("Node/s", self.nodes_of(&remote.target));
                 if self.options.verbose {
                     node.property("Remote query", remote.text.to_string());
+                }
+            }
+            PlanNode::RemoteInsert(insert) => {
+                if let Some(distribution) = &insert.rel.relation.distribution {
+                    node.property("Node/s", self.names_of(&distribution.nodes));
+                }
+                if self.options.verbose {
+                    node.property("Remote query", insert.text.to_string());
                 }
             }
             PlanNode::FunctionScan { calls, .. } if self.options.verbose => {

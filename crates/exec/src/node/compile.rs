@@ -14,7 +14,9 @@ use super::merge_append::MergeAppendPlan;
 use super::merge_join::MergeJoinPlan;
 use super::nest_loop::{ColumnLoop, NestLoopPlan};
 use super::partition_scan::{PartitionScanPlan, Partner};
+use super::remote_insert::RemoteInsertPlan;
 use super::remote_query::{self, RemotePlan, Target as RemoteNodes};
+use super::remote_rows::RemoteColumns;
 use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
 use super::set_op::SetOpPlan;
@@ -44,8 +46,8 @@ use steppe_catalog::{Function, RelKind, Relation};
 use steppe_cluster::transaction::Effect;
 use steppe_sql::expr::{Aggregate, Expr, SortKey, TypeRef, WindowCall};
 use steppe_sql::plan::{
-    AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RemoteEffect, RemoteQuery,
-    RemoteTarget, RowLock, is_dealt_out,
+    AggMode, InnerRows, ModifyTable, Plan, PlanNode, PlannedStmt, RemoteEffect, RemoteInsert,
+    RemoteQuery, RemoteTarget, RowLock, is_dealt_out,
 };
 use steppe_sql::query::{FrameBound, FrameOffset, LockStrength};
 use steppe_txn::{Engine, RowLockMode};
@@ -170,6 +172,34 @@ impl PlanCompiler<'_, '_> {
         })
     }
 
+    fn remote_insert(
+        &mut self,
+        insert: &RemoteInsert,
+        returned: &[TypeRef],
+    ) -> Result<RemoteInsertPlan> {
+        let counts = std::mem::take(&mut self.top);
+        let relation = &insert.rel.relation;
+        let distribution = relation.distribution.as_ref();
+        let distribution =
+            distribution.ok_or_else(|| Error::internal("the table is not distributed"))?;
+        let typed = |at: usize| (at, relation.columns.get(at).map_or(0, |column| column.type_oid));
+        let key = distribution.key().and_then(|key| usize::try_from(key - 1).ok());
+        let params = self.exprs.list(&insert.params)?;
+        let types = insert.columns.iter().map(|_| 0);
+        Ok(RemoteInsertPlan {
+            child: self.plan(&insert.child)?,
+            text: Arc::clone(&insert.text),
+            columns: insert.columns.iter().map(|at| typed(*at)).collect(),
+            params,
+            types: types.chain(insert.params.iter().map(|param| param.ty().oid)).collect(),
+            distribution: Arc::clone(distribution),
+            key: key.map(typed),
+            conflict: insert.conflict,
+            returned: RemoteColumns::new(returned),
+            counts,
+        })
+    }
+
     fn node(&mut self, plan: &Plan) -> Result<CNode> {
         Ok(match &plan.node {
             PlanNode::Result { one_time_filter: None, child: None }
@@ -186,6 +216,9 @@ impl PlanCompiler<'_, '_> {
             }
             PlanNode::RemoteQuery(remote) => {
                 CNode::RemoteQuery(Box::new(self.remote_query(remote)?))
+            }
+            PlanNode::RemoteInsert(insert) => {
+                CNode::RemoteInsert(Box::new(self.remote_insert(insert, &plan.types)?))
             }
             PlanNode::FunctionScan { calls, ordinality, columns, .. } => {
                 let mut rest = &columns[..];

@@ -16,6 +16,7 @@
 mod agg;
 mod alike;
 mod append;
+mod array_text;
 mod bitmap;
 mod bitmap_blocks;
 mod bitmap_scan;
@@ -46,7 +47,9 @@ mod merge_join;
 mod nest_loop;
 mod partition_scan;
 mod probes;
+mod remote_insert;
 mod remote_query;
+mod remote_rows;
 mod remote_scans;
 mod remote_shared;
 mod result;
@@ -177,6 +180,7 @@ pub(crate) enum CNode {
     ParamRows(usize),
     FunctionScan(function_scan::FunctionScanPlan),
     RemoteQuery(Box<remote_query::RemotePlan>),
+    RemoteInsert(Box<remote_insert::RemoteInsertPlan>),
     SeqScan(seq_scan::SeqScanPlan),
     IndexScan(Box<index_scan::IndexPlan>),
     TidScan(Box<tid_scan::TidPlan>),
@@ -338,6 +342,7 @@ fn start_bare(plan: &Arc<CPlan>, cx: &mut ExecContext) -> BoxedNode {
         CNode::ParamRows(_) => result::start_param_rows(plan),
         CNode::FunctionScan(_) => function_scan::start_function_scan(plan),
         CNode::RemoteQuery(_) => remote_query::start(plan),
+        CNode::RemoteInsert(_) => remote_insert::start(plan, cx),
         CNode::SeqScan(_) | CNode::BitmapScan(_) if plan.columns.is_some() => {
             column_scan::start(plan)
         }

@@ -292,6 +292,6 @@ impl Running {
 }
 
 /// The rows that a command tag tells of.
-fn changed(tag: &str) -> u64 {
+pub(super) fn changed(tag: &str) -> u64 {
     tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }

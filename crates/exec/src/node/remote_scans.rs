@@ -267,7 +267,7 @@ fn nodes(remote: &RemotePlan, values: &[Datum], cx: &mut ExecContext) -> Result<
 }
 
 /// The identity of a node.
-fn node(cx: &ExecContext, oid: Oid) -> Result<NodeId> {
+pub(super) fn node(cx: &ExecContext, oid: Oid) -> Result<NodeId> {
     let node = cx.functions.catalog.stored::<DataNode>().get(oid);
     let Some(node) = node else { return Err(Error::internal("a node of a table is missing")) };
     match node.identity {

@@ -173,5 +173,5 @@ fn reads_partitions(planned: &PlannedStmt, catalog: &Catalog) -> bool {
 }
 
 fn modifies(plan: &Plan) -> bool {
-    matches!(plan.node, PlanNode::Modify(_))
+    matches!(plan.node, PlanNode::Modify(_) | PlanNode::RemoteInsert(_))
 }

@@ -66,7 +66,10 @@ fn is_fixed(plan: &Plan) -> bool {
         PlanNode::HashJoin { keys, .. } => keys.iter().all(|(.., equal)| is_pure(equal)),
         PlanNode::Agg { aggregates, .. } => aggregates.iter().all(|call| is_pure(&call.func)),
         PlanNode::WindowAgg { calls, .. } => calls.iter().all(|call| is_pure(&call.func)),
-        PlanNode::LockRows { .. } | PlanNode::Modify(_) | PlanNode::RemoteQuery(_) => false,
+        PlanNode::LockRows { .. }
+        | PlanNode::Modify(_)
+        | PlanNode::RemoteQuery(_)
+        | PlanNode::RemoteInsert(_) => false,
         _ => true,
     };
     let mut is_fixed_below = is_here;

@@ -36,6 +36,7 @@ macro_rules! each_child {
             | PlanNode::BitmapOr(children) => children.into_iter().for_each($f),
             PlanNode::BitmapScan { bitmap, .. } => $f(bitmap),
             PlanNode::Modify(modify) => $f($($reborrow)+ modify.child),
+            PlanNode::RemoteInsert(insert) => $f($($reborrow)+ insert.child),
             PlanNode::Values(_)
             | PlanNode::RemoteQuery(_)
             | PlanNode::FunctionScan { .. }
@@ -83,6 +84,7 @@ pub fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
                 f(key);
             }
         }
+        PlanNode::RemoteInsert(insert) => insert.params.iter().for_each(f),
         PlanNode::FunctionScan { calls, .. } => calls.iter().for_each(|(e, _)| f(e)),
         PlanNode::IndexScan { range, .. } | PlanNode::BitmapIndexScan { range, .. } => {
             range.for_each_value(f);

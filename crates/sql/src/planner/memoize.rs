@@ -105,6 +105,7 @@ impl Planner<'_> {
     fn is_repeatable(&self, plan: &Plan) -> bool {
         let mut is_repeatable = match &plan.node {
             PlanNode::Modify(_)
+            | PlanNode::RemoteInsert(_)
             | PlanNode::LockRows { .. }
             | PlanNode::RecursiveUnion { .. }
             | PlanNode::WorkTableScan { .. } => false,

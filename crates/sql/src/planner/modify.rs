@@ -43,16 +43,10 @@ impl Planner<'_> {
 
     fn insert_plan(&mut self, query: &mut Query) -> Result<Plan> {
         let (target, relation) = target_of(query)?;
-        replace_row_marks(query);
-        inline_ctes(query);
-        pull_up_subqueries(query);
-        self.plan_ctes(query)?;
-        self.preprocess(query)?;
-        self.simplify(query);
-        let mut wanted = HashSet::new();
-        query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
-        let rel = self.plan_from_and_where(query, wanted, None, None)?.cheapest;
-        let child = project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())?;
+        if relation.is_distributed() {
+            return self.remote_insert(query, target, relation);
+        }
+        let child = self.insert_source(query)?;
         let mut layout = row_layout(target, &relation);
         // The executor sets the leaf of the new row.
         layout.extend(relation.partition_key.is_some().then_some((target, TABLE_OID)));
@@ -63,6 +57,20 @@ impl Planner<'_> {
         let returning = self.returning(query, target, &relation, &mut layout)?;
         let over = Over { child, assignments: Vec::new(), recheck: None, system: Vec::new() };
         self.modify(query, target, relation, over, on_conflict, returning)
+    }
+
+    /// The rows to insert, in the table's column order.
+    pub(super) fn insert_source(&mut self, query: &mut Query) -> Result<Plan> {
+        replace_row_marks(query);
+        inline_ctes(query);
+        pull_up_subqueries(query);
+        self.plan_ctes(query)?;
+        self.preprocess(query)?;
+        self.simplify(query);
+        let mut wanted = HashSet::new();
+        query.targets.iter().for_each(|t| collect_columns(&t.expr, &mut wanted));
+        let rel = self.plan_from_and_where(query, wanted, None, None)?.cheapest;
+        project(rel, query.targets.iter().map(|t| t.expr.clone()).collect())
     }
 
     /// UPDATE and DELETE.

@@ -15,12 +15,14 @@
 //! ([`values`]). A statement that does not fit is refused (0A000), never sent in part.
 
 mod facts;
+mod insert;
 mod scan;
 mod text;
 mod values;
 
 use self::facts::{Facts, has_distributed};
 use self::values::Values;
+use super::subselect::contains_sublink;
 use super::{Planner, result_targets};
 use crate::bind::relation_of;
 use crate::expr::{Expr, TypeRef};
@@ -45,6 +47,16 @@ impl Planner<'_> {
         // A server without nodes has no distributed tables.
         let has_nodes = !self.ctx.catalog.stored::<Node>().is_empty();
         if !has_nodes || !has_distributed(query) {
+            return Ok(None);
+        }
+        if insert::is_of_rows(query) {
+            let source = insert::source_of(query);
+            if has_distributed(&source) {
+                if !can_scan(&source) {
+                    return Err(insert::unreadable(query));
+                }
+                self.has_remote_scans = true;
+            }
             return Ok(None);
         }
         let relations = self.relations.len();
@@ -213,11 +225,8 @@ fn of_copies(
                 None => Ok(RemoteTarget::Any(nodes)),
             }
         }
-        // It reads nothing, so that another transaction's commit between two nodes makes no difference.
-        Command::Insert if query.on_conflict.is_none() && copies.len() == 1 => {
-            Ok(RemoteTarget::All(of.nodes.clone()))
-        }
-        Command::Insert => Err(refused(first, "ON CONFLICT of the replicated table")),
+        // It is one of rows.
+        Command::Insert => Err(Error::internal("an INSERT has no key")),
         Command::Update => Err(refused(first, "UPDATE of the replicated table")),
         Command::Delete => Err(refused(first, "DELETE of the replicated table")),
     }
