@@ -16,7 +16,7 @@ use crate::change::{
 };
 use crate::context::ExecContext;
 use crate::expr::{CExpr, Compiler, Row};
-use crate::node::CNode;
+use crate::node::{CNode, CPlan, RemoteInsertPlan};
 use crate::routine::in_session;
 use crate::statement::{CompiledStmt, ExecEnv};
 use crate::transaction::{StatementTxn, Transaction};
@@ -97,6 +97,16 @@ impl BulkInsert {
     /// Over an `INSERT … VALUES` of one row, with `fields` parameters, without ON
     /// CONFLICT and RETURNING.
     pub fn new(stmt: &Arc<CompiledStmt>, fields: usize) -> Result<BulkInsert> {
+        if remote(stmt).is_some() {
+            return Ok(BulkInsert {
+                stmt: stmt.clone(),
+                inserter: Inserter::default(),
+                pending: Pending::Values { fields, rows: Vec::new() },
+                defaults: None,
+                filter: None,
+                events: None,
+            });
+        }
         let (modify, exprs) = parts(stmt)?;
         let sources = exprs.iter().map(|expr| match expr {
             CExpr::Param(i) => Some(Source::Field(*i)),
@@ -144,6 +154,11 @@ impl BulkInsert {
         Ok(self)
     }
 
+    /// Whether the rows are sent to data nodes.
+    pub fn is_on_nodes(&self) -> bool {
+        remote(&self.stmt).is_some()
+    }
+
     /// Whether rows are held as values until they are stored, and checked only then.
     pub fn holds_values(&self) -> bool {
         matches!(self.pending, Pending::Values { .. })
@@ -173,7 +188,7 @@ impl BulkInsert {
                     return Ok(true);
                 };
                 let mut cx = self.stmt.context(Arc::new([]), env, &mut None);
-                let full = row.full(parts(&self.stmt)?.1, self.defaults.as_ref(), &mut cx)?;
+                let full = row.full(row_exprs(&self.stmt)?, self.defaults.as_ref(), &mut cx)?;
                 let holds = filter.holds(&mut cx, Row::of(&full))?;
                 rows.extend(holds.then_some(HeldRow::Full(full)));
                 Ok(holds)
@@ -306,6 +321,14 @@ impl BulkInsert {
 
     fn store_in(&mut self, one: Option<usize>, cx: &mut ExecContext) -> Result<u64> {
         cx.check_interrupts()?;
+        if let Some(remote) = remote(&self.stmt) {
+            let Pending::Values { rows, .. } = &self.pending else { return Ok(0) };
+            let range = one.map_or(0..rows.len(), |i| i..i + 1);
+            let (exprs, defaults) = (row_exprs(&self.stmt)?, self.defaults.as_ref());
+            let full = rows[range].iter().map(|row| row.full(exprs, defaults, cx));
+            let full = full.collect::<Result<Vec<_>>>()?;
+            return remote.insert(&full, cx);
+        }
         let (modify, exprs) = parts(&self.stmt)?;
         let target = &modify.target;
         let range = one.map_or(0..self.pending.len(), |i| i..i + 1);
@@ -358,13 +381,33 @@ fn parts(stmt: &CompiledStmt) -> Result<(&ModifyPlan, &[CExpr])> {
     if modify.command != Command::Insert || modify.on_conflict.is_some() || modify.returning {
         return Err(other());
     }
-    let child = &modify.child;
+    Ok((modify, exprs_of(&modify.child)?))
+}
+
+/// The INSERT on data nodes.
+fn remote(stmt: &CompiledStmt) -> Option<&RemoteInsertPlan> {
+    match &stmt.root().kind {
+        CNode::RemoteInsert(remote) => Some(remote),
+        _ => None,
+    }
+}
+
+/// The row's expressions.
+fn row_exprs(stmt: &CompiledStmt) -> Result<&[CExpr]> {
+    match remote(stmt) {
+        Some(remote) => exprs_of(&remote.child),
+        None => parts(stmt).map(|(_, exprs)| exprs),
+    }
+}
+
+/// The expressions of a plan of one row.
+fn exprs_of(child: &CPlan) -> Result<&[CExpr]> {
     match (&child.kind, &child.project) {
-        (CNode::Result(_), Some(project)) => Ok((modify, project)),
-        (CNode::Values(lists), None) if lists.len() == 1 => Ok((modify, &lists[0])),
+        (CNode::Result(_), Some(project)) => Ok(project),
+        (CNode::Values(lists), None) if lists.len() == 1 => Ok(&lists[0]),
         // A table without columns.
-        (CNode::Result(_), None) => Ok((modify, &[])),
-        _ => Err(other()),
+        (CNode::Result(_), None) => Ok(&[]),
+        _ => Err(Error::internal("bulk insert of another kind of rows")),
     }
 }
 
@@ -449,7 +492,7 @@ impl HeldRow {
         cx.set_params(values.as_slice().into());
         let mut row = exprs.iter().map(|e| e.eval(cx, Row::EMPTY)).collect::<Result<Vec<_>>>()?;
         if let Some(defaults) = defaults {
-            let (_, exprs) = parts(&defaults.stmt)?;
+            let exprs = row_exprs(&defaults.stmt)?;
             for field in defaulted {
                 let column = defaults.columns[*field];
                 row[column] = exprs[column].eval(cx, Row::EMPTY)?;

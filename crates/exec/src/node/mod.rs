@@ -84,6 +84,7 @@ pub(crate) use compile::{PlanCompiler, compile_plan};
 pub(crate) use hash_join::SharedTable;
 pub(crate) use index_scan::{IndexPlan, find_point, has_key};
 pub(crate) use lock_rows::LockRowsPlan;
+pub(crate) use remote_insert::RemoteInsertPlan;
 pub(crate) use remote_scans::{OpenScans, RemoteRequest, begin as begin_scans};
 pub(crate) use shared_rows::SharedRows;
 

@@ -83,6 +83,8 @@ struct Part {
     nodes: Box<[Oid]>,
     arrays: Vec<ArrayText>,
     rows: usize,
+    /// Rows of statements that have ended, as their tags count them.
+    done: u64,
     sent: Vec<Sent>,
     /// DataRow messages, the first `read` bytes of which were decoded.
     returned: Vec<u8>,
@@ -132,6 +134,7 @@ impl RemoteInsertPlan {
             nodes,
             arrays: self.columns.iter().map(|_| ArrayText::default()).collect(),
             rows: 0,
+            done: 0,
             sent: Vec::new(),
             returned: Vec::new(),
             read: 0,
@@ -183,6 +186,35 @@ impl RemoteInsertPlan {
             });
         }
         Ok(values)
+    }
+
+    /// Inserts rows, all of them or none. Returns their number.
+    pub(crate) fn insert(&self, rows: &[Vec<Datum>], cx: &mut ExecContext) -> Result<u64> {
+        let session = Arc::clone(&cx.functions.session);
+        let mark = cx.txn()?.participants(&*session)?.mark();
+        let inserted = self.insert_in(rows, cx);
+        let participants = cx.txn()?.participants(&*session)?;
+        match inserted {
+            Ok(_) => participants.release(mark),
+            Err(_) => participants.rollback_to(mark),
+        }
+        inserted
+    }
+
+    fn insert_in(&self, rows: &[Vec<Datum>], cx: &mut ExecContext) -> Result<u64> {
+        let (io, mut parts) = (sent_form(), self.parts());
+        for row in rows {
+            let part = self.place(row, parts.len())?;
+            parts[part].push(self, row, &io)?;
+        }
+        let params = self.params(cx)?;
+        for part in &mut parts {
+            part.send(self, &params, cx)?;
+        }
+        for part in &mut parts {
+            part.finish(cx)?;
+        }
+        Ok(parts.iter().map(|part| part.done).sum())
     }
 
     fn open(&self, oids: &[Oid], values: &Values, cx: &mut ExecContext) -> Result<Vec<Sent>> {
@@ -242,7 +274,7 @@ impl Part {
         if self.rows == 0 {
             return Ok(());
         }
-        self.finish(plan, cx)?;
+        self.finish(cx)?;
         let mut values: Values = self.arrays.iter_mut().map(|array| Some(array.take())).collect();
         values.extend(params.iter().cloned());
         self.rows = 0;
@@ -250,7 +282,7 @@ impl Part {
         if self.nodes.len() == 1 {
             return Ok(());
         }
-        let done = self.finish(plan, cx)?;
+        let done = self.finish(cx)?;
         for other in plan.open(&self.nodes[1..], &values, cx)? {
             if fetch(&other, &mut Vec::new(), cx)? != done {
                 return Err(Error::internal("the nodes of a replicated table differ"));
@@ -260,14 +292,12 @@ impl Part {
     }
 
     /// Waits until the statement has ended. Returns the number of its rows.
-    fn finish(&mut self, plan: &RemoteInsertPlan, cx: &mut ExecContext) -> Result<u64> {
+    fn finish(&mut self, cx: &mut ExecContext) -> Result<u64> {
         let mut rows = 0;
         for sent in std::mem::take(&mut self.sent) {
             rows += fetch(&sent, &mut self.returned, cx)?;
         }
-        if plan.counts {
-            cx.processed += rows;
-        }
+        self.done += rows;
         Ok(rows)
     }
 
@@ -386,7 +416,9 @@ impl Node for RemoteInsertNode {
             }
             if insert.returns() || self.is_over {
                 for part in &mut self.parts {
-                    part.finish(insert, cx)?;
+                    part.finish(cx)?;
+                    let done = std::mem::take(&mut part.done);
+                    cx.processed += if insert.counts { done } else { 0 };
                 }
             }
             if let Some(error) = self.failed.take_if(|_| self.is_over) {

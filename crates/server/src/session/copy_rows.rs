@@ -54,6 +54,8 @@ pub(super) trait CopyPlace {
 
 /// Rows inserted at a time, unless BEFORE ROW triggers must see each row separately.
 const BATCH_ROWS: usize = 1000;
+/// The same for a table on data nodes.
+const BATCH_ROWS_ON_NODES: usize = 4096;
 /// Bytes of field data after which a batch is inserted, however few its rows.
 const BATCH_BYTES: usize = 4 << 20;
 
@@ -316,6 +318,7 @@ impl CopyIn {
             batch_bytes: 0,
             batch_rows: match insert.fires_before_rows(&place.names().catalog) {
                 true => 1,
+                false if insert.is_on_nodes() => BATCH_ROWS_ON_NODES,
                 false => BATCH_ROWS,
             },
             insert,
@@ -485,15 +488,13 @@ fn plan_row(
 ) -> Result<Arc<CompiledStmt>> {
     let table = table_sql(place.names(), relation);
     let text: Arc<str> = if positions.is_empty() {
+        relation.refuse_distributed("COPY without columns")?;
         format!("INSERT INTO {table} DEFAULT VALUES").into()
     } else {
         let list = column_list(relation, positions);
-        let values: Vec<String> = values.collect();
-        format!(
-            "INSERT INTO {table} ({list}) OVERRIDING SYSTEM VALUE VALUES ({})",
-            values.join(", ")
-        )
-        .into()
+        let values = values.collect::<Vec<String>>().join(", ");
+        // Without OVERRIDING, one row would be sent to its node as a whole.
+        format!("INSERT INTO {table} ({list}) OVERRIDING SYSTEM VALUE VALUES ({values})").into()
     };
     let statement = Arc::new(parse_one(&text)?.statement);
     place.compiled(&statement, &text, params)

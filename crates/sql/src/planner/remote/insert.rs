@@ -19,7 +19,7 @@ use super::{ROUND_TRIP, check_unchanged_key, contains_sublink, refused, text};
 use crate::expr::{Expr, Place, TypeRef};
 use crate::plan::{Cost, Plan, PlanNode, RelationLock, RemoteConflict, RemoteInsert, ScanRelation};
 use crate::planner::{Planner, node};
-use crate::query::{Command, Query, Rte, RteKind, Target};
+use crate::query::{Command, Overriding, Query, Rte, RteKind, Target};
 use std::sync::Arc;
 use steppe_catalog::system::definitions::quote_identifier;
 use steppe_catalog::{Relation, builtin};
@@ -35,6 +35,8 @@ pub(super) fn is_of_rows(query: &Query) -> bool {
     };
     let Some(distribution) = &relation.distribution else { return false };
     distribution.key().is_none()
+        // COPY has this.
+        || query.overriding == Overriding::System
         || !query.from.is_empty()
         || !query.ctes.is_empty()
         || query.targets.iter().any(|target| contains_sublink(&target.expr))
@@ -140,8 +142,9 @@ impl Planner<'_> {
         let mut values = Values::new(own + relation.columns.len());
         values.hoist(&mut printed, relation)?;
         let columns: Vec<usize> = printed.assignments.iter().map(|(at, _)| *at).collect();
-        let (text, params) =
-            Values::numbered(0, |name| text::of(self.ctx.catalog, self.ctx.io, &mut printed, name))?;
+        let (text, params) = Values::numbered(0, |name| {
+            text::of(self.ctx.catalog, self.ctx.io, &mut printed, name)
+        })?;
         if columns.is_empty() {
             return Err(refused(relation, "INSERT without columns into distributed table"));
         }
