@@ -32,7 +32,30 @@ pub(super) fn of_new(
         Some(by) => method(ctx, table, by)?,
         None => default_method(create, table),
     };
-    Ok(Some(Arc::new(Distribution { method, key, nodes: nodes.into() })))
+    let distribution = Distribution::new(method, key, nodes);
+    Ok(Some(Arc::new(with_group(ctx, table, distribution)?)))
+}
+
+/// A distribution by a hash in the group of the tables that have the same one and keys of the same
+/// type, or else in a new group.
+fn with_group(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    distribution: Distribution,
+) -> Result<Distribution> {
+    let key_type = |table: &Relation, of: &Distribution| {
+        let column = of.key().and_then(|key| table.columns.get(usize::try_from(key - 1).ok()?));
+        column.map(|column| column.type_oid)
+    };
+    let Some(own) = key_type(table, &distribution) else { return Ok(distribution) };
+    let is_like = |other: &Relation| {
+        let of = other.distribution.as_deref()?;
+        let ty = key_type(other, of).filter(|ty| *ty == own)?;
+        (of.group != 0 && of.is_colocated_with(&distribution, (ty, own))).then_some(of.group)
+    };
+    let found = ctx.catalog().relations().find_map(|other| is_like(other));
+    let group = found.map_or_else(|| ctx.store.new_oid(), Ok)?;
+    Ok(Distribution { group, ..distribution })
 }
 
 /// 0A000 for a table that cannot be distributed yet.

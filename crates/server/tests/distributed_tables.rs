@@ -46,12 +46,12 @@ fn distributions_are_stored_and_listed() {
             rows(&client, &format!("CREATE TABLE {table}")).await;
         }
         let expected = [
-            "h|H|2|1|4096|{n1,n2}",
+            "h|H|2|1|480|{n1,n2}",
             "m|M|1|0|0|{n1,n2}",
             "n|N|0|0|0|{n1,n2}",
             "r|R|0|0|0|{n1}",
-            "t1|H|2|1|4096|{n2}",
-            "t2|H|2|1|4096|{n2}",
+            "t1|H|2|1|480|{n2}",
+            "t2|H|2|1|480|{n2}",
             "t3|N|0|0|0|{n2}",
         ];
         assert_eq!(rows(&client, CLASSES).await, expected);

@@ -17,8 +17,6 @@ pub(super) const PGXC_NODE: Oid = 9015;
 pub(super) const PGXC_GROUP: Oid = 9014;
 /// pgxc_class.pchashalgorithm of a table that is distributed by a hash; 0 for others.
 const HASH_ALGORITHM: i16 = 1;
-/// pgxc_class.pchashbuckets of such a table (HASH_SIZE). A hash is taken modulo the number of nodes.
-const HASH_BUCKETS: i16 = 4096;
 
 /// pgxc_node
 pub(super) fn pgxc_node(context: &SystemContext<'_>, out: &mut RowsBuilder) {
@@ -41,7 +39,8 @@ pub(super) fn pgxc_class(context: &SystemContext<'_>, out: &mut RowsBuilder) {
     for relation in context.catalog.relations() {
         let Some(distribution) = relation.distribution.as_deref() else { continue };
         let by_hash = distribution.method == DistributionMethod::Hash;
-        let (algorithm, buckets) = if by_hash { (HASH_ALGORITHM, HASH_BUCKETS) } else { (0, 0) };
+        let buckets = i16::try_from(distribution.shard_count()).unwrap_or(i16::MAX);
+        let (algorithm, buckets) = if by_hash { (HASH_ALGORITHM, buckets) } else { (0, 0) };
         let nodes = distribution.nodes.iter().map(|node| Datum::Oid(*node)).collect();
         out.row([
             ("pcrelid", Datum::Oid(relation.oid)),

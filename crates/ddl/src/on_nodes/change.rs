@@ -274,13 +274,8 @@ mod tests {
     }
 
     fn table() -> NodeTable {
-        let nodes = [1, 2].into();
         NodeTable {
-            distribution: Arc::new(Distribution {
-                method: DistributionMethod::Hash,
-                key: 1,
-                nodes,
-            }),
+            distribution: Arc::new(Distribution::new(DistributionMethod::Hash, 1, [1, 2])),
             schema: "public".into(),
             name: "t".into(),
             columns: vec![column("a", "integer", true), column("Two", "text COLLATE \"C\"", false)],

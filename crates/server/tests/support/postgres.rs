@@ -8,19 +8,21 @@ use std::time::{Duration, Instant};
 
 use super::TestDir;
 
-const BINARIES: &str = "/usr/lib/postgresql/15/bin";
+/// The folder of PostgreSQL 15.
+pub const BINARIES: &str = "/usr/lib/postgresql/15/bin";
 
 /// A running node.
 pub struct Postgres {
     pub port: u16,
     server: Option<Child>,
+    binaries: PathBuf,
     settings: Vec<String>,
     dir: TestDir,
 }
 
 /// PostgreSQL refuses to run as root.
-fn command(program: &str) -> Command {
-    let program = Path::new(BINARIES).join(program);
+fn command(binaries: &Path, program: &str) -> Command {
+    let program = binaries.join(program);
     let id = Command::new("id").arg("-u").output().expect("id runs");
     if id.stdout.trim_ascii() != b"0" {
         return Command::new(program);
@@ -33,8 +35,13 @@ fn command(program: &str) -> Command {
 impl Postgres {
     /// Starts a node; `None` where PostgreSQL 15 is not installed.
     pub fn start(settings: &[&str]) -> Option<Postgres> {
-        if !Path::new(BINARIES).join("initdb").exists() {
-            eprintln!("skipped: there is no PostgreSQL 15");
+        Postgres::start_of(Path::new(BINARIES), settings)
+    }
+
+    /// Starts a node of another PostgreSQL, by the folder of its programs.
+    pub fn start_of(binaries: &Path, settings: &[&str]) -> Option<Postgres> {
+        if !binaries.join("initdb").exists() {
+            eprintln!("skipped: there is no PostgreSQL in {}", binaries.display());
             return None;
         }
         let dir = TestDir::new();
@@ -43,8 +50,8 @@ impl Postgres {
         let port = listener.local_addr().expect("it is bound").port();
         drop(listener);
         let settings = settings.iter().map(|setting| (*setting).to_owned()).collect();
-        let mut node = Postgres { port, server: None, settings, dir };
-        let made = command("initdb")
+        let mut node = Postgres { port, server: None, binaries: binaries.into(), settings, dir };
+        let made = command(binaries, "initdb")
             .args(["--no-locale", "--encoding=UTF8", "--auth=trust", "--username=postgres"])
             .args(["--no-sync", "-D"])
             .arg(node.data())
@@ -61,7 +68,7 @@ impl Postgres {
 
     /// Starts it on the data that is there.
     pub fn start_again(&mut self) {
-        let mut postgres = command("postgres");
+        let mut postgres = command(&self.binaries, "postgres");
         postgres.arg("-D").arg(self.data());
         postgres.args(["-c", "fsync=off", "-c", "listen_addresses=127.0.0.1"]);
         postgres.args(["-c", "unix_socket_directories=", "-c", &format!("port={}", self.port)]);
@@ -81,7 +88,7 @@ impl Postgres {
     pub fn kill(&mut self) {
         let Some(mut server) = self.server.take() else { return };
         // pg_ctl, because under runuser the child is not the postmaster itself.
-        let mut stop = command("pg_ctl");
+        let mut stop = command(&self.binaries, "pg_ctl");
         stop.args(["-m", "immediate", "-s", "-w", "stop", "-D"]).arg(self.data());
         let _ = stop.output();
         let _ = server.kill();
