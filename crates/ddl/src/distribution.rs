@@ -38,7 +38,7 @@ pub(super) fn of_new(
 
 /// A distribution by a hash in the group of the tables that have the same one and keys of the same
 /// type, or else in a new group.
-fn with_group(
+pub(super) fn with_group(
     ctx: &mut DdlContext<'_>,
     table: &Relation,
     distribution: Distribution,

@@ -29,6 +29,7 @@ mod create_view;
 mod def_values;
 pub(crate) mod depend;
 mod direct;
+pub mod distribute;
 mod distribution;
 mod drop;
 mod drop_column;

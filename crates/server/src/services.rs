@@ -465,6 +465,10 @@ impl SessionHost for SharedSession {
         self.introduced_node(node)
     }
 
+    fn run_on_node(&self, node: &Node, text: &str) -> Result<Option<String>> {
+        self.ran_on_node(node, text)
+    }
+
     fn participants(&self) -> Result<Participants> {
         self.new_participants()
     }

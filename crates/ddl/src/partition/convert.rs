@@ -90,7 +90,7 @@ pub fn make_partitioned(
 }
 
 /// A new table with the rows of one that gives them up.
-fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
+pub(crate) fn keep_rows(ctx: &mut DdlContext<'_>, plain: &Relation) -> Result<Oid> {
     let parts = NameParts { table: &plain.name, columns: "", label: "rows" };
     let name = ctx.choose_name(plain.schema, parts)?;
     let mut rows = Relation::new(ctx.store.new_oid()?, plain.schema, name, RelKind::Table);

@@ -304,6 +304,14 @@ pub trait SessionHost: Host {
         Ok(0)
     }
 
+    /// Runs statements on a node, by themselves: outside the transaction, in a session of their own.
+    /// Returns the first value of the last one's first row, or else its command tag. Errors: the
+    /// node's, 08001 if it cannot be reached, or the statement's interrupt.
+    fn run_on_node(&self, node: &Node, text: &str) -> Result<Option<String>> {
+        let _ = (node, text);
+        Err(Error::not_supported("statements on nodes in this context"))
+    }
+
     /// New sessions on nodes for the running transaction: of the session's user and database, with its
     /// settings, and the transaction's modes. This sends nothing.
     fn participants(&self) -> Result<Participants> {

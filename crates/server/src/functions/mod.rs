@@ -60,6 +60,7 @@ type RowsBody = fn(&SharedSession, &[Datum]) -> Result<Vec<Vec<Datum>>>;
 pub(crate) fn register() {
     registry::register(&FAMILY);
     steppe_pathman::register();
+    steppe_citus::register();
     registry::register_extension(&statements::CODE);
 }
 

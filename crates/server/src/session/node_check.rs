@@ -19,6 +19,9 @@ use crate::services::SharedSession;
 /// How long this may take.
 const TIME: Duration = Duration::from_secs(2);
 
+/// How long a connection for statements of a function may take to open.
+const CONNECT_TIME: Duration = Duration::from_secs(10);
+
 /// The state of a node's server.
 const ASK: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
                    pg_catalog.current_setting('max_prepared_transactions')";
@@ -59,6 +62,28 @@ impl SharedSession {
                 Ok(0)
             }
         }
+    }
+
+    /// [`SessionHost::run_on_node`](steppe_functions::SessionHost::run_on_node)
+    pub(crate) fn ran_on_node(&self, node: &Node, text: &str) -> Result<Option<String>> {
+        let opener = NodeOpener::new(connection_words(node)?);
+        let key = opener.key(&self.identity.user, &self.identity.database);
+        tokio::task::block_in_place(|| {
+            let opened = opener.open(&key, Instant::now() + CONNECT_TIME);
+            let mut connection = opened.map_err(|failure| match failure {
+                OpenFailure::Interrupted(error)
+                | OpenFailure::Down(error)
+                | OpenFailure::Full(error)
+                | OpenFailure::Refused(error) => error,
+            })?;
+            let answers = connection.query_in_place_until(text, None);
+            connection.close();
+            let Some(last) = answers?.pop() else { return Ok(None) };
+            Ok(match last.columns.is_empty() {
+                true => Some(last.tag),
+                false => last.text(0, 0).map(str::to_owned),
+            })
+        })
     }
 
     fn warn_of_node(&self, warning: Error) {
