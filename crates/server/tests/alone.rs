@@ -210,7 +210,10 @@ fn long_answers_are_passed_on() {
             (row.get::<_, f64>(0), client)
         };
         assert_eq!(rows(&client, text).await, ["0.1"]);
-        client.simple_query("UPDATE accounts SET f = 0.1::float8 + 0.2 WHERE aid = 1").await.unwrap();
+        client
+            .simple_query("UPDATE accounts SET f = 0.1::float8 + 0.2 WHERE aid = 1")
+            .await
+            .unwrap();
         assert_eq!(rows(&client, text).await, ["0.30000000000000004"]);
         client.simple_query("SET extra_float_digits = 0").await.unwrap();
         assert_eq!(rows(&client, text).await, ["0.3"]);

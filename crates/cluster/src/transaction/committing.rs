@@ -14,11 +14,11 @@ use super::local::LocalPart;
 use super::recoverer::Job;
 use super::session::NodeSession;
 use super::{Cluster, RunningNumber};
-use crate::NodeId;
 use crate::commit::{Action, Answer, Commit, Outcome, Participant, Request};
 use crate::connection::Step;
 use crate::gate::{Entry, Passage};
 use crate::wait::{self, Heed, Watched};
+use crate::{Interest, NodeId};
 
 /// The recoverer tells the outcome at the client's deadline. It gets this much time for it.
 const TELL_TIME: Duration = Duration::from_secs(5);
@@ -34,9 +34,22 @@ pub(super) struct Committing<'l> {
     /// Requests for other sessions.
     elsewhere: Vec<(NodeId, Request)>,
     out: Vec<Action>,
+    has_started: bool,
+    /// The nodes whose answers had not come at the last look.
+    interests: BTreeMap<NodeId, Interest>,
     told: Option<Outcome>,
     is_finished: bool,
     deadline: Instant,
+}
+
+/// How far a commit has come.
+pub(super) enum Advanced {
+    /// It has ended.
+    Ended(Outcome),
+    /// An answer must come.
+    Waits,
+    /// A request has to be repeated in another session.
+    NeedsRecoverer,
 }
 
 impl<'l> Committing<'l> {
@@ -60,6 +73,8 @@ impl<'l> Committing<'l> {
             passage,
             elsewhere,
             out,
+            has_started: false,
+            interests: BTreeMap::new(),
             told,
             is_finished,
             deadline,
@@ -67,18 +82,37 @@ impl<'l> Committing<'l> {
         Ok(committing)
     }
 
-    /// Runs to the end, or until only the recoverer can go on.
+    /// Runs to the end in the calling thread, or until only the recoverer can go on.
     pub(super) fn run(mut self) -> Outcome {
-        self.commit.start(&mut self.out);
+        loop {
+            match self.advance() {
+                Advanced::Ended(outcome) => return outcome,
+                Advanced::NeedsRecoverer => return self.hand_over(),
+                Advanced::Waits => self.wait_in_place(),
+            }
+        }
+    }
+
+    /// Takes the answers that have come, and goes on. It waits for the gate only, which a commit on
+    /// one node does not pass.
+    pub(super) fn advance(&mut self) -> Advanced {
+        if !std::mem::replace(&mut self.has_started, true) {
+            self.commit.start(&mut self.out);
+        }
         loop {
             self.act();
             if self.is_finished {
-                return self.told.take().unwrap_or_else(|| unknown("the commit has no outcome"));
+                let told = self.told.take();
+                return Advanced::Ended(
+                    told.unwrap_or_else(|| unknown("the commit has no outcome")),
+                );
             }
             if !self.sessions.values().any(NodeSession::awaits) {
-                return self.hand_over();
+                return Advanced::NeedsRecoverer;
             }
-            self.receive();
+            if !self.receive() {
+                return Advanced::Waits;
+            }
         }
     }
 
@@ -157,39 +191,61 @@ impl<'l> Committing<'l> {
         self.commit.answer(node, Answer::Lost, &mut self.out);
     }
 
-    /// Takes the answers that have come, or waits for one. After the deadline the connections that have
-    /// not answered are given up.
-    fn receive(&mut self) {
+    /// Takes the answers that have come. False: none has.
+    fn receive(&mut self) -> bool {
         let mut answers = Vec::new();
-        let mut interests = BTreeMap::new();
+        self.interests.clear();
         for (node, session) in self.sessions.iter_mut().filter(|(_, session)| session.awaits()) {
             match session.answer(&self.cluster) {
                 Step::Ready(answer) => answers.push((*node, answer)),
-                Step::Waits(interest) => drop(interests.insert(*node, interest)),
+                Step::Waits(interest) => drop(self.interests.insert(*node, interest)),
             }
         }
-        if answers.is_empty() {
-            let mut watched = Vec::new();
-            for (node, session) in &mut self.sessions {
-                if let Some(interest) = interests.get(node) {
-                    watched.push(Watched::new(session.connection().descriptor(), *interest));
-                }
-            }
-            let waited = wait::any(&mut watched, Some(self.deadline), Heed::Nothing);
-            if !matches!(waited, Ok(true)) {
-                answers.extend(interests.into_keys().map(|node| (node, Answer::Lost)));
-            }
-        }
+        self.take(answers)
+    }
+
+    fn take(&mut self, answers: Vec<(NodeId, Answer)>) -> bool {
+        let has_some = !answers.is_empty();
         for (node, answer) in answers {
             match answer {
                 Answer::Lost => self.lost(node),
                 answer => self.commit.answer(node, answer, &mut self.out),
             }
         }
+        has_some
+    }
+
+    /// The sockets of the answers that are awaited.
+    pub(super) fn watched(&mut self) -> Vec<Watched<'_>> {
+        let interests = &self.interests;
+        let awaited = self.sessions.iter_mut().filter_map(|(node, session)| {
+            let interest = *interests.get(node)?;
+            Some(Watched::new(session.connection().descriptor(), interest))
+        });
+        awaited.collect()
+    }
+
+    /// When the client waits no longer.
+    pub(super) fn deadline(&self) -> Instant {
+        self.deadline
+    }
+
+    /// The deadline has passed: the connections that have not answered are given up.
+    pub(super) fn give_up(&mut self) {
+        let awaited = std::mem::take(&mut self.interests);
+        self.take(awaited.into_keys().map(|node| (node, Answer::Lost)).collect());
+    }
+
+    fn wait_in_place(&mut self) {
+        let deadline = self.deadline;
+        let waited = wait::any(&mut self.watched(), Some(deadline), Heed::Nothing);
+        if !matches!(waited, Ok(true)) {
+            self.give_up();
+        }
     }
 
     /// Gives the machine to the recoverer, and waits until it tells the outcome.
-    fn hand_over(self) -> Outcome {
+    pub(super) fn hand_over(self) -> Outcome {
         let deadline = self.deadline;
         let Committing { cluster, commit, number, sessions, passage, elsewhere, told, .. } = self;
         number.hand_over();

@@ -20,6 +20,7 @@
 //! PostgreSQL: exec_bind_message, exec_execute_message in src/backend/tcop/postgres.c.
 
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -323,6 +324,37 @@ impl Participants {
                 }
             }
         }
+    }
+
+    /// As [`Self::fetch`], for a caller that waits as a future, and of a statement whose rows come in
+    /// one batch. It returns once `rows` is `enough` bytes long.
+    pub fn fetch_step(
+        &mut self,
+        cursor: CursorId,
+        rows: &mut Vec<u8>,
+        enough: usize,
+    ) -> Result<Step<Fetched>> {
+        self.check_usable()?;
+        let step = self.read_one(cursor, Until::Bytes(enough), Some(rows))?;
+        let known = self.cursors.open.get(&cursor).ok_or_else(not_open)?;
+        Ok(match (&known.state, step) {
+            (State::Failed(error), _) => return Err(error.clone()),
+            (State::Done(tag), _) => Step::Ready(Fetched::Done(tag.clone())),
+            (_, Step::Waits(interest)) => Step::Waits(interest),
+            (_, Step::Ready(())) => Step::Ready(Fetched::More),
+        })
+    }
+
+    /// The socket of a cursor's node.
+    pub fn descriptor(&mut self, cursor: CursorId) -> Result<BorrowedFd<'_>> {
+        let node = self.cursors.open.get(&cursor).ok_or_else(not_open)?.node;
+        let session = self.sessions.get_mut(&node).ok_or_else(not_open)?;
+        Ok(session.connection().descriptor())
+    }
+
+    /// Ends a statement whose client wants it to end. Returns the reason.
+    pub fn stop_in_place(&mut self, cursor: CursorId, reason: Error) -> Error {
+        self.stop(&[cursor], reason)
     }
 
     /// Ends a cursor. The rest of its batch is discarded when the connection is needed next.

@@ -14,7 +14,7 @@ use crate::commit::{Answer, Request};
 use steppe_types::Error;
 
 /// The local part of one transaction.
-pub trait LocalPart {
+pub trait LocalPart: Send {
     /// Carries out COMMIT, ROLLBACK or PREPARE TRANSACTION of the open transaction. It is over or prepared
     /// afterwards, also after an error.
     fn carry_out(&mut self, request: &Request) -> Answer;

@@ -50,7 +50,7 @@ pub use alone::{Alone, End, Progress, ReadAlone};
 pub use cursors::{AbandonedCursors, CursorId, Fetched, RemoteStatement, Values};
 pub use faults::{FaultPoint, Faults};
 pub use local::{LocalNode, LocalPart};
-pub use participants::{Isolation, Mode, Participants, check_primary};
+pub use participants::{Isolation, Mode, OneNodeCommit, Participants, check_primary};
 pub use recoverer::Recoverer;
 pub use rows::{first_row, malformed};
 pub use savepoints::RemoteMark;

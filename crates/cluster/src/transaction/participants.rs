@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use steppe_types::{Error, Result, SqlState};
 
 use super::Cluster;
-use super::committing::Committing;
+use super::committing::{Advanced, Committing};
 use super::cursors::Cursors;
 use super::exchange::Ended;
 use super::local::LocalPart;
@@ -16,6 +16,7 @@ use crate::commit::{Outcome, Participant, Reply, Wrote};
 use crate::gate::{Entry, Passage, Snapshots};
 use crate::pool::replay::Settings;
 use crate::pool::{Lease, NodeOpener};
+use crate::wait::Watched;
 use crate::{NodeId, NodeSet};
 
 /// A caller without a deadline has its statement's interrupts.
@@ -316,14 +317,19 @@ impl Participants {
     /// Commits on all nodes and in the coordinator's database, or nowhere. `local`: the transaction has
     /// changed something there. It waits in place, for the patience of [`super::Times`] and no
     /// interrupt.
-    pub fn commit_in_place(mut self, local: Option<&mut dyn LocalPart>) -> Outcome {
-        if let Err(error) = self.free_all() {
-            return Outcome::RolledBack(error);
+    pub fn commit_in_place(self, local: Option<&mut dyn LocalPart>) -> Outcome {
+        match self.committing(local) {
+            Ok(committing) => committing.run(),
+            Err(error) => Outcome::RolledBack(error),
         }
+    }
+
+    fn committing(mut self, local: Option<&mut dyn LocalPart>) -> Result<Committing<'_>> {
+        self.free_all()?;
         let Participants { cluster, sessions, snapshots, spoilt, .. } = self;
         drop(snapshots);
         if let Some(error) = spoilt {
-            return Outcome::RolledBack(error);
+            return Err(error);
         }
         let participant = |session: &NodeSession| Participant {
             node: session.node(),
@@ -336,10 +342,19 @@ impl Participants {
             let (node, wrote) = (cluster.local_id(), Wrote::Yes);
             participants.push(Participant { node, wrote, number: None });
         }
-        match Committing::new(cluster, &participants, sessions, local) {
-            Ok(committing) => committing.run(),
-            Err(error) => Outcome::RolledBack(error),
-        }
+        Committing::new(cluster, &participants, sessions, local)
+    }
+
+    /// Whether one node has all that it has done.
+    pub fn is_on_one_node(&self) -> bool {
+        self.sessions.len() == 1
+    }
+
+    /// Begins the commit of a transaction on one node, for a caller that waits as a future.
+    /// The error: it is rolled back.
+    pub fn begin_commit(self) -> Result<OneNodeCommit> {
+        debug_assert!(self.is_on_one_node());
+        Ok(OneNodeCommit(self.committing(None)?))
     }
 
     /// Rolls back on all nodes. A node that does not answer by the deadline rolls back when its connection
@@ -350,6 +365,35 @@ impl Participants {
         self.sessions.retain(|_, session| session.is_ready());
         // A failure closes the connection, which rolls back, too.
         let _ = self.everywhere("ROLLBACK", deadline);
+    }
+}
+
+/// A commit on one node. It heeds no interrupts. Dropped, it is left to the recoverer.
+pub struct OneNodeCommit(Committing<'static>);
+
+impl OneNodeCommit {
+    /// Goes on. `None`: [`Self::watched`] says what it waits for.
+    pub fn advance(mut self) -> std::result::Result<Outcome, OneNodeCommit> {
+        match self.0.advance() {
+            Advanced::Ended(outcome) => Ok(outcome),
+            Advanced::NeedsRecoverer => Ok(self.0.hand_over()),
+            Advanced::Waits => Err(self),
+        }
+    }
+
+    /// The socket that it waits for.
+    pub fn watched(&mut self) -> Option<Watched<'_>> {
+        self.0.watched().pop()
+    }
+
+    /// When the client waits no longer.
+    pub fn deadline(&self) -> Instant {
+        self.0.deadline()
+    }
+
+    /// The deadline has passed: the connection is given up.
+    pub fn give_up(&mut self) {
+        self.0.give_up();
     }
 }
 

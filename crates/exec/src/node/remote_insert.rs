@@ -21,8 +21,8 @@
 
 use super::array_text::ArrayText;
 use super::remote_query::changed;
-use super::remote_scans::node;
 use super::remote_rows::RemoteColumns;
+use super::remote_scans::node;
 use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;

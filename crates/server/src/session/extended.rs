@@ -440,7 +440,7 @@ impl Session {
             }
         };
         if matches!(&**statement, ast::Statement::Transaction(_)) {
-            self.end_implicit()?;
+            self.end_implicit().await?;
         }
         self.put_notices();
         match &mut left {
@@ -486,9 +486,9 @@ impl Session {
     }
 
     /// Sync.
-    pub(super) fn sync(&mut self) -> Result<()> {
+    pub(super) async fn sync(&mut self) -> Result<()> {
         self.wire.skips_to_sync = false;
-        self.end_implicit()?;
+        self.end_implicit().await?;
         self.ready();
         Ok(())
     }

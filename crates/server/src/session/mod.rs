@@ -17,7 +17,6 @@
 //! continues (after the next Sync in the extended protocol). An error of severity FATAL ends the
 //! session. A panic is an ERROR with SQLSTATE XX000.
 
-mod alone;
 mod by_value;
 mod call;
 mod client;
@@ -41,6 +40,7 @@ mod function_cursor;
 mod lock;
 mod locked;
 mod node_check;
+mod on_node;
 mod plan;
 mod portal;
 mod portals;
@@ -455,7 +455,7 @@ impl Session {
             }
             FrontendMessage::Close(target) => self.close(target),
             FrontendMessage::Flush => self.send().await?,
-            FrontendMessage::Sync => self.sync()?,
+            FrontendMessage::Sync => self.sync().await?,
             FrontendMessage::Terminate => return Ok(false),
             // The rest of a failed COPY.
             FrontendMessage::CopyData(_)

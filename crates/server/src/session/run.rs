@@ -47,8 +47,8 @@ pub(super) enum Start {
     Begun,
     /// It must be started again after this wait.
     Waits(StartWait),
-    /// Its execution has begun. One node runs the statement in a transaction of its own.
-    Alone,
+    /// Its execution has begun. A node runs the statement.
+    OnNode,
 }
 
 /// The wait of a plan's start.
@@ -114,7 +114,7 @@ impl Session {
             match start {
                 Start::Ended => return Ok(true),
                 Start::Begun => return Ok(false),
-                Start::Alone => return self.run_alone(portal, formats).await,
+                Start::OnNode => return self.run_on_node(portal, formats).await,
                 Start::Waits(StartWait::Plan) => {
                     self.lock_plan(&mut portal.plan).await?;
                     portal.is_locked = true;
@@ -156,10 +156,10 @@ impl Session {
         }
         if max_rows > 0 || portal.measures_nodes() {
             self.start_statement()?;
-        } else if self.may_run_alone(portal, formats) {
+        } else if self.is_of_a_node(portal, formats) {
             self.start_statement()?;
             self.start_execution(portal)?;
-            return Ok(Start::Alone);
+            return Ok(Start::OnNode);
         } else if let Some(outcome) = self.run_point(portal, formats)? {
             self.end_statement();
             return Ok(match outcome {

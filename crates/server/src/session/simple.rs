@@ -74,7 +74,7 @@ impl Session {
         let mut portal = Box::new(PlanPortal::new(plan, params));
         self.transaction.ends_with_statement = true;
         let tag = self.plan_to_client(&mut portal).await?;
-        self.end_implicit()?;
+        self.end_implicit().await?;
         tag.put(&mut self.wire.out);
         self.ready();
         Ok(())
@@ -111,7 +111,7 @@ impl Session {
                 }
             };
             if is_last || matches!(&*statement, ast::Statement::Transaction(_)) {
-                self.end_implicit()?;
+                self.end_implicit().await?;
             }
             self.put_notices();
             tag.put(&mut self.wire.out);
@@ -123,7 +123,7 @@ impl Session {
     /// Continues a Query message after a COPY FROM STDIN.
     pub(super) async fn resume_query(&mut self, query: SimpleQuery, tag: CommandTag) -> Result<()> {
         if query.rest.len() == 0 {
-            self.end_implicit()?;
+            self.end_implicit().await?;
         }
         self.put_notices();
         tag.put(&mut self.wire.out);

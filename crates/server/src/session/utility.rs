@@ -56,7 +56,7 @@ impl Session {
             return Err(failed_block());
         }
         if let Statement::Transaction(stmt) = &**statement {
-            return self.transaction_statement(stmt).map(Outcome::Tag);
+            return self.transaction_statement(stmt).await.map(Outcome::Tag);
         }
         outbox::send_now();
         self.start_transaction()?;

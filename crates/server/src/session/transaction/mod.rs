@@ -34,7 +34,7 @@ use crate::activity::SessionCounts;
 use crate::settings::Isolation;
 use crate::workers;
 use modes::engine_level;
-use nodes::roll_nodes_back;
+use nodes::{OnNodes, roll_nodes_back};
 use savepoints::Savepoint;
 
 /// A rollback that writes more log than this first hands over the worker's other sessions.
@@ -291,12 +291,40 @@ impl Session {
     }
 
     /// Ends the transaction of a statement outside a block.
-    pub(super) fn end_implicit(&mut self) -> Result<()> {
-        if self.transaction.block == Block::Implicit { self.commit() } else { Ok(()) }
+    pub(super) async fn end_implicit(&mut self) -> Result<()> {
+        match self.transaction.block {
+            Block::Implicit => self.commit_waiting().await,
+            _ => Ok(()),
+        }
     }
 
     /// Commits. The client gets the answer when the log is durable.
     pub(super) fn commit(&mut self) -> Result<()> {
+        match self.begin_commit()? {
+            None => Ok(()),
+            Some(on_nodes) => {
+                self.commit_on_nodes(on_nodes)?;
+                self.forget_transaction(true);
+                Ok(())
+            }
+        }
+    }
+
+    /// As [`Self::commit`]. The worker's other sessions continue while a node commits.
+    pub(super) async fn commit_waiting(&mut self) -> Result<()> {
+        let Some(on_nodes) = self.begin_commit()? else { return Ok(()) };
+        if on_nodes.is_on_one_node() {
+            Box::pin(self.commit_on_one_node(on_nodes)).await?;
+        } else {
+            self.commit_on_nodes(on_nodes)?;
+        }
+        self.forget_transaction(true);
+        Ok(())
+    }
+
+    /// Commits a transaction that has no sessions on nodes. One that has some is returned, ready to be
+    /// committed.
+    fn begin_commit(&mut self) -> Result<Option<OnNodes>> {
         self.end_block_now();
         self.check_deferred()?;
         self.keep_held_cursors()?;
@@ -318,15 +346,14 @@ impl Session {
         };
         let Some(mut running) = self.transaction.txn.take() else {
             self.forget_transaction(true);
-            return Ok(());
+            return Ok(None);
         };
         let participants = running.take_participants();
+        let local = running.into_parts();
         if let Some(participants) = participants.filter(|participants| !participants.is_empty()) {
-            self.commit_on_nodes(participants, running.into_parts(), unpreparable)?;
-            self.forget_transaction(true);
-            return Ok(());
+            return Ok(Some(OnNodes { participants, local, unpreparable }));
         }
-        let (txn, changes) = running.into_parts();
+        let (txn, changes) = local;
         let commit = match changes {
             None => txn.commit()?,
             // A session that waits for our locks sees the new catalog version when it gets them.
@@ -346,7 +373,7 @@ impl Session {
             self.core.flush_to.fetch_max(commit.lsn.0, Ordering::AcqRel);
         }
         self.forget_transaction(true);
-        Ok(())
+        Ok(None)
     }
 
     /// Rolls back. The session is idle then.
@@ -446,11 +473,14 @@ impl Session {
     // ----- statements -----
 
     /// BEGIN, COMMIT and their kin.
-    pub(super) fn transaction_statement(&mut self, stmt: &TransactionStmt) -> Result<CommandTag> {
+    pub(super) async fn transaction_statement(
+        &mut self,
+        stmt: &TransactionStmt,
+    ) -> Result<CommandTag> {
         match stmt {
             TransactionStmt::Begin { modes, start } => self.begin(modes, *start),
-            TransactionStmt::Commit { chain } => self.end_block(true, *chain),
-            TransactionStmt::Rollback { chain } => self.end_block(false, *chain),
+            TransactionStmt::Commit { chain } => Box::pin(self.end_block(true, *chain)).await,
+            TransactionStmt::Rollback { chain } => Box::pin(self.end_block(false, *chain)).await,
             TransactionStmt::Savepoint(name) => self.savepoint(name),
             TransactionStmt::Release(name) => self.release_savepoint(name),
             TransactionStmt::RollbackTo(name) => self.rollback_to_savepoint(name),
@@ -489,7 +519,7 @@ impl Session {
     }
 
     /// COMMIT and ROLLBACK.
-    fn end_block(&mut self, commit: bool, chain: bool) -> Result<CommandTag> {
+    async fn end_block(&mut self, commit: bool, chain: bool) -> Result<CommandTag> {
         let no_block = !self.transaction.in_block();
         if no_block && chain {
             let what = if commit { "COMMIT AND CHAIN" } else { "ROLLBACK AND CHAIN" };
@@ -502,7 +532,7 @@ impl Session {
             (self.transaction.isolation, self.transaction.read_only, self.transaction.deferrable);
         let commits = commit && !self.transaction.is_failed();
         if commits {
-            self.commit()?;
+            self.commit_waiting().await?;
         } else {
             self.rollback()?;
         }
