@@ -183,9 +183,9 @@ impl Participants {
         self.mode.isolation == Isolation::ReadCommitted
     }
 
-    /// Whether no node has a session of the transaction.
+    /// Whether the transaction has done nothing on any node, and can end as if there were none.
     pub fn is_empty(&self) -> bool {
-        self.sessions.is_empty()
+        self.sessions.is_empty() && self.spoilt.is_none()
     }
 
     pub(super) fn check_usable(&self) -> Result<()> {
