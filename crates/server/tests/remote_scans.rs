@@ -285,7 +285,7 @@ fn copied(port: u16, sql: &str) -> Vec<String> {
     String::from_utf8_lossy(&psql.stdout).lines().map(str::to_owned).collect()
 }
 
-/// The statements of a reader that must find the same total at any time, whatever is under way.
+/// The statements of a reader that must find the same total at any time.
 const TOTALS: [&str; 6] = [
     "SELECT sum(balance) FROM accounts",
     "SELECT (SELECT sum(balance) FROM accounts WHERE aid <= 10) + (SELECT sum(balance) FROM accounts WHERE aid > 10)",
@@ -317,7 +317,7 @@ fn a_statement_of_several_scans_sees_no_half_commit() {
             readers.push(tokio::spawn(async move {
                 let mut reads = 0;
                 while Instant::now() < until {
-                    let is_block = (reads / TOTALS.len() + number) % 2 == 0;
+                    let is_block = (reads / TOTALS.len() + number).is_multiple_of(2);
                     if is_block {
                         rows(&client, "BEGIN").await;
                     }
@@ -429,4 +429,91 @@ fn another_copy_is_read_when_a_node_is_down() {
 /// The keys of the rows that a node has.
 fn on(node: &Postgres) -> Vec<i32> {
     node.query("SELECT id FROM sales").lines().filter_map(|id| id.parse().ok()).collect()
+}
+
+/// The lines of EXPLAIN about nodes.
+async fn explained(client: &Client, sql: &str) -> Vec<String> {
+    let plan = rows(client, &format!("EXPLAIN {sql}")).await;
+    let is_of_nodes = |line: &&String| line.contains("Remote ") || line.contains("Node");
+    let name = |line: &String| {
+        let line = line.trim().trim_start_matches("->").trim();
+        line.split("  (").next().unwrap_or_default().to_owned()
+    };
+    plan.iter().filter(is_of_nodes).map(name).collect()
+}
+
+/// A list of keys asks the nodes of these keys alone.
+#[test]
+fn lists_of_keys_ask_their_nodes() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        rows(&both.steppe, "SET plan_cache_mode = auto").await;
+        for sql in [
+            "SELECT * FROM accounts WHERE aid IN (1, 2, 3, 2) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid IN (1, NULL, 300) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid = ANY (ARRAY[]::int[])",
+            "SELECT * FROM accounts WHERE aid = ANY (NULL::int[])",
+            "SELECT * FROM accounts WHERE aid = ANY ('{{1,2},{3,4}}') ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid = ANY ('{5,6,7}'::bigint[]) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid = ANY ('{5,6,7}'::smallint[]) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid = ANY ('{5,6.0,7.5}'::numeric[]) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid = 4 OR 5 = aid OR aid = 2 + 4 ORDER BY aid",
+            "SELECT * FROM accounts WHERE (aid = 4 OR aid = 5 OR bid = 1) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid IN (4, 5) AND bid = 2 ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid IN (4, 5) AND aid IN (5, 6) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid NOT IN (4, 5) ORDER BY aid",
+            "SELECT * FROM accounts WHERE aid = ALL ('{4}') ORDER BY aid",
+            "SELECT * FROM accounts WHERE NOT aid = ANY ('{4,5}') ORDER BY aid",
+            "SELECT * FROM named WHERE name IN ('name 3', 'name 4', 'none', '') ORDER BY name",
+            "SELECT * FROM named WHERE name = ANY (string_to_array('name 5,name 6', ',')) ORDER BY name",
+            "SELECT a.aid, m.r_aid FROM accounts a JOIN messages m ON a.aid = m.l_aid WHERE a.aid IN (3, 4) ORDER BY 1",
+            "PREPARE p (int, int) AS SELECT * FROM accounts WHERE aid IN ($1, $2) ORDER BY aid",
+            "EXECUTE p (1, 2)",
+            "EXECUTE p (7, NULL)",
+            "PREPARE q (int[]) AS SELECT count(*) FROM accounts WHERE aid = ANY ($1)",
+            "EXECUTE q ('{1,2,3,4,5,6,7,8}')",
+            "EXECUTE q ('{}')",
+            "EXECUTE q (NULL)",
+            "SELECT s.n, (SELECT count(*) FROM accounts WHERE aid IN (1, 2)) FROM generate_series(1, 2) s(n)",
+        ] {
+            both.same(sql).await;
+        }
+        let of_key = |aid: i32| {
+            let sql = format!("SELECT count(*) FROM accounts WHERE aid = {aid}");
+            if both.cluster.on("n1", &sql) == "1" { "n1" } else { "n2" }
+        };
+        let on_first: Vec<i32> = (1..=20).filter(|aid| of_key(*aid) == "n1").collect();
+        let list = format!("aid IN ({}, {})", on_first[0], on_first[1]);
+        let of = |kind: &str, names: &str, count: &str| {
+            vec![kind.to_owned(), format!("Node/s: {names}"), format!("Nodes: {count} of 2")]
+        };
+        let scan = |names, count| of("Remote Subquery", names, count);
+        for (sql, expected) in [
+            (format!("SELECT * FROM accounts WHERE {list}"), scan("n1", "1")),
+            ("SELECT * FROM accounts WHERE aid = ANY ('{}')".to_owned(), scan("none", "0")),
+            ("SELECT * FROM accounts WHERE aid > 3".to_owned(), scan("n1, n2", "2")),
+            ("SELECT *, random() FROM branches".to_owned(), scan("one of n1, n2", "1")),
+            (
+                format!("SELECT * FROM accounts WHERE aid = {}", on_first[0]),
+                of("Remote Fast Query Execution", "n1", "1"),
+            ),
+            (format!("EXECUTE p ({}, {})", on_first[0], on_first[1]), scan("n1", "1")),
+            (format!("EXECUTE q ('{{{}}}')", on_first[0]), scan("n1", "1")),
+        ] {
+            assert_eq!(explained(&both.steppe, &sql).await, expected, "{sql}");
+        }
+        rows(&both.steppe, "SET plan_cache_mode = force_generic_plan").await;
+        assert_eq!(
+            explained(&both.steppe, "EXECUTE q ('{1}')").await,
+            scan("by the key", "up to 2")
+        );
+        // It is the truth: the other node may be locked.
+        let mut holder = both.cluster.client_of("n2").await;
+        let held = holder.transaction().await.expect("it begins");
+        held.batch_execute("LOCK TABLE accounts").await.expect("it locks");
+        let found =
+            rows(&both.steppe, &format!("SELECT aid FROM accounts WHERE {list} ORDER BY 1")).await;
+        assert_eq!(found, on_first[..2].iter().map(ToString::to_string).collect::<Vec<_>>());
+        held.rollback().await.expect("it ends");
+    });
 }

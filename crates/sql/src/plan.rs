@@ -292,6 +292,8 @@ pub struct RemoteQuery {
     /// The numbers of its parameters follow this one. Each scan of a statement has numbers of its own, so
     /// that several can be one statement.
     pub params_before: usize,
+    /// It is the statement of the client, and no scan of one that runs here.
+    pub is_whole: bool,
 }
 
 /// An INSERT of a plan's rows into a table on data nodes.
@@ -339,6 +341,15 @@ pub enum RemoteTarget {
         /// The distribution of the table.
         distribution: Arc<Distribution>,
         /// The position of the key in [`RemoteQuery::params`].
+        place: usize,
+        /// The type of the table's key.
+        type_oid: Oid,
+    },
+    /// The nodes of several keys, each of which gets its own.
+    Keys {
+        /// The distribution of the table.
+        distribution: Arc<Distribution>,
+        /// The position of the keys, an array, in [`RemoteQuery::params`].
         place: usize,
         /// The type of the table's key.
         type_oid: Oid,

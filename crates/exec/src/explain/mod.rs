@@ -15,6 +15,7 @@ mod names;
 mod nodes;
 mod partitions;
 mod plan;
+mod remote;
 mod settings;
 mod structured;
 mod text;

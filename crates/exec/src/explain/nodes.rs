@@ -4,15 +4,13 @@ use super::document::{Node, Value};
 use super::names::Name;
 use super::plan::Builder;
 use crate::context::{Instrument, Note, SortGroups};
-use steppe_catalog::objects::Node as DataNode;
 use steppe_sql::deparse::quote_identifier;
 use steppe_sql::expr::Expr;
 use steppe_sql::plan::{
-    AggMode, AggStrategy, InnerRows, ModifyTable, Plan, PlanNode, RemoteTarget, ScanRelation,
-    TidRows, is_dealt_out,
+    AggMode, AggStrategy, InnerRows, ModifyTable, Plan, PlanNode, ScanRelation, TidRows,
+    is_dealt_out,
 };
 use steppe_sql::query::{Command, Frame, FrameBound, FrameExclusion, FrameMode, JoinKind, SetOp};
-use steppe_types::Oid;
 
 /// The name of a kind of join, on its own and between the words of a headline.
 fn join_words(kind: JoinKind) -> (&'static str, &'static str) {
@@ -52,8 +50,11 @@ impl Builder<'_> {
         let (kind, headline): (&str, String) = match &plan.node {
             PlanNode::Result { .. } => ("Result", "Result".into()),
             PlanNode::Values(_) => ("Values Scan", "Values Scan".into()),
-            PlanNode::RemoteQuery(_) => {
-                let kind = "Remote Fast Query Execution";
+            PlanNode::RemoteQuery(remote) => {
+                let kind = match remote.is_whole {
+                    true => "Remote Fast Query Execution",
+                    false => "Remote Subquery",
+                };
                 (kind, kind.into())
             }
             PlanNode::RemoteInsert(_) => ("Remote Insert", "Remote Insert".into()),
@@ -248,33 +249,6 @@ impl Builder<'_> {
         node.detail("Alias", alias);
     }
 
-    fn names_of(&self, nodes: &[Oid]) -> String {
-        let name = |oid: &Oid| {
-            let node = self.explained.catalog.stored::<DataNode>().get(*oid);
-            node.map_or_else(|| oid.to_string(), |node| node.name.to_string())
-        };
-        nodes.iter().map(name).collect::<Vec<_>>().join(", ")
-    }
-
-    /// The nodes that run a statement. That of a parameter is known only when it runs.
-    fn nodes_of(&self, target: &RemoteTarget) -> String {
-        let name = |oid: &Oid| self.names_of(&[*oid]);
-        let all = |nodes: &[Oid]| self.names_of(nodes);
-        let (distribution, place) = match target {
-            RemoteTarget::Any(nodes) => return format!("one of {}", all(nodes)),
-            RemoteTarget::All(nodes) | RemoteTarget::Every(nodes) => return all(nodes),
-            RemoteTarget::Key { distribution, key: Expr::Const(value, _), type_oid } => {
-                (distribution, distribution.place(*type_oid, value).ok().flatten())
-            }
-            RemoteTarget::Key { distribution, .. }
-            | RemoteTarget::Parameter { distribution, .. } => (distribution, None),
-        };
-        match place.and_then(|place| distribution.nodes.get(place)) {
-            Some(node) => name(node),
-            None => format!("1 of {} by the key", distribution.nodes.len()),
-        }
-    }
-
     /// Conditions, keys, and the figures of ANALYZE.
     pub(super) fn properties(&self, plan: &Plan, id: usize, node: &mut Node) {
         self.conditions_and_keys(plan, id, node);
@@ -368,14 +342,11 @@ impl Builder<'_> {
                 node.property("One-Time Filter", self.text(filter, &[]));
             }
             PlanNode::RemoteQuery(remote) => {
-                node.property("Node/s", self.nodes_of(&remote.target));
-                if self.options.verbose {
-                    node.property("Remote query", remote.text.to_string());
-                }
+                self.nodes_of(remote, node);
             }
             PlanNode::RemoteInsert(insert) => {
                 if let Some(distribution) = &insert.rel.relation.distribution {
-                    node.property("Node/s", self.names_of(&distribution.nodes));
+                    node.property("Node/s", self.names_of(distribution.nodes.iter()));
                 }
                 if self.options.verbose {
                     node.property("Remote query", insert.text.to_string());

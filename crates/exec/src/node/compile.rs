@@ -148,6 +148,9 @@ impl PlanCompiler<'_, '_> {
             RemoteTarget::Parameter { distribution, place, type_oid } => {
                 RemoteNodes::Parameter(Arc::clone(distribution), *place, *type_oid)
             }
+            RemoteTarget::Keys { distribution, place, type_oid } => {
+                RemoteNodes::Keys(Arc::clone(distribution), *place, *type_oid)
+            }
             RemoteTarget::Any(nodes) => RemoteNodes::Any(nodes.clone()),
             RemoteTarget::All(nodes) => RemoteNodes::All(nodes.clone()),
             RemoteTarget::Every(nodes) => RemoteNodes::Every(nodes.clone()),

@@ -54,6 +54,8 @@ pub(crate) enum Target {
     Key(Arc<Distribution>, CExpr, Oid),
     /// The node of a parameter's value, by its position.
     Parameter(Arc<Distribution>, usize, Oid),
+    /// The nodes of the keys in an array, a parameter by its position. Each gets its own.
+    Keys(Arc<Distribution>, usize, Oid),
     Any(Box<[Oid]>),
     /// Each has the same rows.
     All(Box<[Oid]>),
@@ -162,7 +164,7 @@ impl Node for RemoteNode {
                 return Ok(());
             }
             match &remote.target {
-                Target::Every(_) => self.at += 1,
+                Target::Every(_) | Target::Keys(..) => self.at += 1,
                 _ => break,
             }
         }

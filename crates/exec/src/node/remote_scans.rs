@@ -4,14 +4,14 @@
 //! between two Binds of one statement of the client, on several nodes or on one, the statement would see half
 //! of it. So an execution has one Bind on each node at most, and all are in one passage of the gate:
 //!
-//! 1. Every scan is in [`CompiledStmt::scans`]. All begin when the first of them starts.
+//! 1. Every scan is in the compiled statement's list. All begin when the first of them starts.
 //! 2. The scans on one node are one statement there ([`super::remote_shared`]).
 //! 3. In the passage no commit over several nodes is under way ([`Participants::open_together`]): each is seen
 //!    by all Binds or by none. A commit on one node is seen by the one Bind there, or not.
 //! 4. The parameters can be computed at that time: they depend on nothing that the execution finds, and
 //!    call no function of a user's (`planner::remote::scan`).
-//! 5. If computing them fails, the error is kept, and raised when the plan comes to the scan: one in a branch
-//!    of CASE that is never evaluated does no harm. So a scan that has not begun is never read.
+//! 5. If computing them fails, the error is kept, and raised when the scan starts. One in a branch of CASE that
+//!    is never evaluated does no harm. So a scan that has not begun is never read.
 //! 6. A scan that the plan reads again keeps its rows.
 //!
 //! In REPEATABLE READ each node has one snapshot for the whole transaction: there each scan is a statement.
@@ -19,7 +19,6 @@
 //! A cursor's scans begin when it is declared, so that it does not see later changes of its transaction.
 //!
 //! [`Participants::open_together`]: steppe_cluster::transaction::Participants::open_together
-//! [`CompiledStmt::scans`]: crate::statement::CompiledStmt::scans
 
 use super::CNode;
 use super::remote_query::{RemotePlan, Running, Target};
@@ -30,9 +29,11 @@ use hashbrown::HashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
+use steppe_catalog::Distribution;
 use steppe_catalog::objects::Node as DataNode;
 use steppe_cluster::NodeId;
 use steppe_cluster::transaction::{Effect, ReadAlone, RemoteStatement, Values};
+use steppe_types::datum::one_dimensional;
 use steppe_types::io::IoContext;
 use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
 
@@ -43,7 +44,7 @@ const BATCH: u32 = 1024;
 #[derive(Default)]
 pub(crate) struct OpenScans {
     have_begun: bool,
-    /// Those that the plan has not come to, by the numbers of their nodes, or why they have not begun.
+    /// The scans that have not started, by the numbers of their nodes, or the reasons why they have not begun.
     waiting: HashMap<usize, Result<Vec<Running>>>,
 }
 
@@ -231,13 +232,51 @@ impl RemoteRequest {
     pub(crate) fn of(remote: &RemotePlan, cx: &mut ExecContext) -> Result<RemoteRequest> {
         let values = remote.params.iter().map(|param| param.eval(cx, Row::EMPTY));
         let values = values.collect::<Result<Vec<Datum>>>()?;
+        if let Target::Keys(distribution, place, type_oid) = &remote.target {
+            return RemoteRequest::of_keys(remote, (distribution, *type_oid), *place, values, cx);
+        }
         let nodes = nodes(remote, &values, cx)?;
-        let own = values.iter().zip(&remote.types[remote.padding..]);
-        let own = own.map(|(value, type_oid)| text(*type_oid, value));
-        let others = std::iter::repeat_n(Ok(None), remote.padding);
-        let texts: Values = others.chain(own).collect::<Result<_>>()?;
+        let texts = remote.texts(&values)?;
         let targets = nodes.into_iter().map(|node| (node, texts.clone())).collect();
         Ok(RemoteRequest { targets })
+    }
+
+    /// Each node gets the keys that it may have. NULL equals nothing.
+    fn of_keys(
+        remote: &RemotePlan,
+        (distribution, type_oid): (&Distribution, Oid),
+        place: usize,
+        mut values: Vec<Datum>,
+        cx: &ExecContext,
+    ) -> Result<RemoteRequest> {
+        let array = match values.get(place) {
+            Some(Datum::Array(array)) => Arc::clone(array),
+            _ => return Ok(RemoteRequest { targets: Vec::new() }),
+        };
+        let mut by_node: BTreeMap<usize, Vec<Datum>> = BTreeMap::new();
+        for key in array.elements.iter().filter(|key| !key.is_null()) {
+            let place = distribution.place(type_oid, key)?;
+            let place = place.ok_or_else(|| Error::internal("a key has no node"))?;
+            let keys = by_node.entry(place).or_default();
+            keys.push(key.clone());
+        }
+        let mut targets = Vec::new();
+        for (at, keys) in by_node {
+            values[place] = one_dimensional(array.element_type, keys);
+            let missing = || Error::internal("a key has no node");
+            let oid = *distribution.nodes.get(at).ok_or_else(missing)?;
+            targets.push((node(cx, oid)?, remote.texts(&values)?));
+        }
+        Ok(RemoteRequest { targets })
+    }
+}
+
+impl RemotePlan {
+    /// The parameters of the statement, with those of other scans in front.
+    fn texts(&self, values: &[Datum]) -> Result<Values> {
+        let own = values.iter().zip(&self.types[self.padding..]);
+        let own = own.map(|(value, type_oid)| text(*type_oid, value));
+        std::iter::repeat_n(Ok(None), self.padding).chain(own).collect()
     }
 }
 
@@ -250,6 +289,7 @@ fn nodes(remote: &RemotePlan, values: &[Datum], cx: &mut ExecContext) -> Result<
             let missing = || Error::internal("a key's parameter is missing");
             (distribution, *type_oid, values.get(*place).cloned().ok_or_else(missing)?)
         }
+        Target::Keys(..) => return Err(Error::internal("keys have nodes of their own")),
         Target::Any(nodes) => {
             let nodes: Vec<NodeId> =
                 nodes.iter().map(|oid| node(cx, *oid)).collect::<Result<_>>()?;
@@ -280,7 +320,7 @@ pub(super) fn node(cx: &ExecContext, oid: Oid) -> Result<NodeId> {
     }
 }
 
-/// A parameter's value in a form that every session on a node reads alike, with all digits.
+/// A parameter's value, with all digits, in a form that means the same to any session on a node.
 fn text(type_oid: Oid, value: &Datum) -> Result<Option<Vec<u8>>> {
     if value.is_null() {
         return Ok(None);

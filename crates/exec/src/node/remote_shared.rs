@@ -106,7 +106,7 @@ struct Shared {
     cursor: CursorId,
     is_done: bool,
     fetched: Vec<u8>,
-    /// DataRow messages by scan; `None`: the plan wants no more of them.
+    /// DataRow messages by scan, or `None` if the plan wants no more of them.
     kept: Vec<Option<(TupleStore, StoreReader)>>,
     abandoned: Arc<AbandonedCursors>,
 }
@@ -134,7 +134,7 @@ impl Drop for Part {
 }
 
 impl Part {
-    /// Appends some rows of the scan to `rows`, as DataRow messages. None at the end: false.
+    /// Appends some rows of the scan to `rows`, as DataRow messages. False at the end.
     pub(super) fn fetch(&self, rows: &mut Vec<u8>, cx: &mut ExecContext) -> Result<bool> {
         let shared = &mut *self.shared.lock();
         if shared.take_kept(self.number, rows)? {

@@ -309,7 +309,7 @@ fn names_distributed(expr: &Expr) -> bool {
 }
 
 /// The type of which a value has its hash.
-fn hashed_type(expr: &Expr) -> Oid {
+pub(super) fn hashed_type(expr: &Expr) -> Oid {
     match expr.ty().oid {
         oid::VARCHAR => oid::TEXT,
         other => other,
@@ -317,13 +317,13 @@ fn hashed_type(expr: &Expr) -> Oid {
 }
 
 /// Whether equal values of two types have the same hash.
-fn have_equal_hashes(one: Oid, other: Oid) -> bool {
+pub(super) fn have_equal_hashes(one: Oid, other: Oid) -> bool {
     let is_integer = |ty| matches!(ty, oid::INT2 | oid::INT4 | oid::INT8);
     one == other || (is_integer(one) && is_integer(other))
 }
 
 /// Types by whose values a row is placed.
-fn places(type_oid: Oid) -> bool {
+pub(super) fn places(type_oid: Oid) -> bool {
     matches!(
         type_oid,
         oid::INT2
@@ -343,7 +343,7 @@ fn places(type_oid: Oid) -> bool {
 }
 
 /// Whether an expression has one value in the whole statement.
-fn is_value(expr: &Expr) -> bool {
+pub(super) fn is_value(expr: &Expr) -> bool {
     is_free(expr) && !is_volatile(expr) && !contains_sublink(expr)
 }
 

@@ -112,8 +112,15 @@ impl Planner<'_> {
         let rows = if types.is_empty() { 0.0 } else { ROWS };
         let cost = Cost { startup: ROUND_TRIP, total: ROUND_TRIP + rows, rows, width: 0 };
         let columns = types.clone();
-        let remote =
-            RemoteQuery { text: text.into(), params, target, effect, columns, params_before: 0 };
+        let remote = RemoteQuery {
+            text: text.into(),
+            params,
+            target,
+            effect,
+            columns,
+            params_before: 0,
+            is_whole: true,
+        };
         let node = PlanNode::RemoteQuery(Box::new(remote));
         Ok(Plan { node, filter: None, project: None, types, slot_names, cost })
     }

@@ -4,24 +4,26 @@
 //! a node can check ([`super::values`]). The other conditions are checked here. If a condition gives the
 //! key, one node is asked; else all nodes that have rows.
 //!
-//! The scans of a statement begin together, before it is known which of them the plan comes to. So their
+//! The scans of a statement begin together, before it is known which of them the plan reads. So their
 //! parameters must be such that computing them has no effect and gives the same now and later: they are
 //! over the client's parameters, stable, and call no function of a user's, which could run statements.
 //! Conditions with others are checked here.
 
 use super::super::join::FromContext;
+use super::super::or_lists::as_any;
 use super::super::{ColumnId, Planner, Rel, RteSet, and_all, is_volatile, node, to_slots};
-use super::facts::Facts;
+use super::facts::{Facts, have_equal_hashes, is_value, places};
 use super::values::{Values, is_hoisted, refusal_of};
 use super::{ROUND_TRIP, refused, text};
-use crate::expr::{Expr, TypeRef};
+use crate::expr::{CallSyntax, Expr, TypeRef};
 use crate::plan::{Cost, PlanNode, RelationLock, RemoteEffect, RemoteQuery, RemoteTarget};
 use crate::query::{Command, FromItem, Query, Target};
 use std::sync::Arc;
-use steppe_catalog::Relation;
+use steppe_catalog::builtin::Strategy;
 use steppe_catalog::system::definitions::quote_identifier;
-use steppe_types::oid::FIRST_NORMAL_OID;
-use steppe_types::{Error, Result};
+use steppe_catalog::{OperatorRef, Relation};
+use steppe_types::oid::{self, FIRST_NORMAL_OID};
+use steppe_types::{Error, Oid, Result};
 
 impl Planner<'_> {
     /// The scan of an entry that is a distributed table.
@@ -84,19 +86,37 @@ impl Planner<'_> {
         query.filter =
             and_all(sent.into_iter().map(|condition| over_one(condition, rte)).collect());
         let types: Vec<TypeRef> = query.targets.iter().map(|target| target.expr.ty()).collect();
-        let target = self.scan_target(&mut query, relation)?;
+        let mut target = self.scan_target(&mut query, relation)?;
         let params_before = self.scan_params;
         let mut values = Values::new(self.param_types.len());
+        let keys = match &target {
+            RemoteTarget::Every(_) => lift_keys(&mut query, relation, &mut values),
+            _ => None,
+        };
         values.hoist(&mut query, relation)?;
         let (text, params) = Values::numbered(params_before, |name| {
             text::of(self.ctx.catalog, self.ctx.io, &mut query, name)
         })?;
+        if let Some((distribution, type_oid)) =
+            relation.distribution.clone().zip(key_type(relation))
+            && let Some(place) = params.iter().position(|param| Some(*param) == keys)
+        {
+            target = RemoteTarget::Keys { distribution, place, type_oid };
+        }
         self.scan_params += params.len();
         let params =
             params.into_iter().map(|index| values.value(index, &self.param_types)).collect();
         let (effect, columns) = (RemoteEffect::Read, types.clone());
         Ok((
-            RemoteQuery { text: text.into(), params, target, effect, columns, params_before },
+            RemoteQuery {
+                text: text.into(),
+                params,
+                target,
+                effect,
+                columns,
+                params_before,
+                is_whole: false,
+            },
             types,
         ))
     }
@@ -119,6 +139,74 @@ impl Planner<'_> {
             },
             _ => RemoteTarget::Every(distribution.nodes.clone()),
         })
+    }
+}
+
+/// The position of the distribution column.
+fn key_of(relation: &Relation) -> Option<usize> {
+    let key = relation.distribution.as_ref()?.key()?;
+    usize::try_from(key - 1).ok()
+}
+
+fn key_type(relation: &Relation) -> Option<Oid> {
+    relation.columns.get(key_of(relation)?).map(|column| column.type_oid)
+}
+
+/// Makes the list of keys that a condition of the query has a parameter, of which each node gets its part.
+/// Returns the parameter.
+fn lift_keys(query: &mut Query, relation: &Relation, values: &mut Values) -> Option<usize> {
+    let key = key_of(relation)?;
+    let conditions: &mut [Expr] = match query.filter.as_mut()? {
+        Expr::And(parts) => parts,
+        one => std::slice::from_mut(one),
+    };
+    for condition in conditions {
+        let listed = match &*condition {
+            Expr::Or(arms) => as_any(arms, |arm| key_equality(arm, key)),
+            other => Some(other.clone()),
+        };
+        let Some(mut listed) = listed else { continue };
+        let Expr::ScalarArrayOp { all: false, left, array, syntax, .. } = &mut listed else {
+            continue;
+        };
+        let CallSyntax::Operator(op) = &*syntax else { continue };
+        if op.strategy() == Some(Strategy::Equal)
+            && is_key(left, key)
+            && places(left.ty().oid)
+            && have_equal_hashes(op.left, op.right)
+            && is_value(array)
+        {
+            **array = values.parameter(array);
+            let Expr::Param { index, .. } = **array else { return None };
+            *condition = listed;
+            return Some(index);
+        }
+    }
+    None
+}
+
+/// An arm of an OR that compares the key with a value.
+fn key_equality(arm: &Expr, key: usize) -> Option<(&Expr, OperatorRef, &Expr)> {
+    let Expr::Func { syntax: CallSyntax::Operator(op), args, .. } = arm else { return None };
+    let [left, right] = args.as_slice() else { return None };
+    let is_equality = op.strategy() == Some(Strategy::Equal);
+    match is_equality && is_key(left, key) && is_value(right) {
+        true => Some((left, op.clone(), right)),
+        false if is_equality && is_key(right, key) && is_value(left) => {
+            Some((right, OperatorRef::built_in(op.commutator)?, left))
+        }
+        false => None,
+    }
+}
+
+/// Whether an expression is the key, or its characters.
+fn is_key(expr: &Expr, key: usize) -> bool {
+    match expr {
+        Expr::Var { rte: 0, column, levels_up: 0, .. } => usize::try_from(*column) == Ok(key),
+        Expr::Relabel { arg, ty, .. } if ty.oid == oid::TEXT && arg.ty().oid == oid::VARCHAR => {
+            is_key(arg, key)
+        }
+        _ => false,
     }
 }
 

@@ -140,7 +140,8 @@ impl Values {
         }
     }
 
-    fn parameter(&mut self, value: &Expr) -> Expr {
+    /// The parameter that has a value which the coordinator computes.
+    pub(super) fn parameter(&mut self, value: &Expr) -> Expr {
         let place = self.computed.iter().position(|known| known == value && !is_volatile(value));
         let place = place.unwrap_or_else(|| {
             self.computed.push(value.clone());
