@@ -162,8 +162,8 @@ impl Transaction {
         changes_nothing && self.rare.deferred().is_none() && is_local && self.txn.xid() == 0
     }
 
-    /// The transaction's sessions on nodes. The first use makes them, without a message to a node.
-    /// Errors: 0A000 for a session or a transaction that can have none.
+    /// The transaction's sessions on nodes, for a statement with the session's present settings. The first use
+    /// makes them, without a message to a node. Errors: 0A000 for a session or a transaction that can have none.
     pub fn participants(&mut self, session: &dyn SessionHost) -> Result<&mut Participants> {
         self.rare.participants(session)
     }
@@ -258,7 +258,10 @@ impl Rare {
         let has_early_mark = self.has_early_mark;
         let owned = self.owned.get_or_insert_default();
         let on_nodes = match &mut owned.participants {
-            Some(on_nodes) => on_nodes,
+            Some(on_nodes) => {
+                on_nodes.participants.set_settings(session.node_settings());
+                on_nodes
+            }
             none => {
                 let mut participants = session.participants()?;
                 let before_all = has_early_mark.then(|| participants.mark());

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use steppe_catalog::objects::{Function, Node, Text};
 use steppe_catalog::system::kind_of_relations;
 use steppe_catalog::{Catalog, CatalogStore, NameSpace, PG_CATALOG, RelKind, Relation, Sequences};
+use steppe_cluster::pool::replay::Settings as NodeSettings;
 use steppe_cluster::transaction::Participants;
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
@@ -471,6 +472,10 @@ impl SessionHost for SharedSession {
 
     fn participants(&self) -> Result<Participants> {
         self.new_participants()
+    }
+
+    fn node_settings(&self) -> NodeSettings {
+        self.statement_settings()
     }
 
     fn newer_catalog(&self, planned: &Arc<Catalog>) -> Option<Arc<Catalog>> {

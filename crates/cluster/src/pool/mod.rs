@@ -23,6 +23,7 @@
 //! The rules are in [`core`]. The ideas are PgBouncer's: objects.c and janitor.c.
 
 mod core;
+mod expected;
 mod health;
 mod keeper;
 mod lease;
@@ -44,8 +45,10 @@ use steppe_types::{Error, Result, SqlState};
 
 use self::core::Core;
 use self::keeper::Bell;
+pub use expected::{DatabaseState, Expected};
 pub use keeper::Keeper;
 pub use lease::{Filled, Lease, Place};
+pub(crate) use node::with_fixed_settings;
 pub use node::{NodeConnection, NodeKey, NodeOpener};
 pub use request::Request;
 
@@ -90,6 +93,18 @@ pub enum OpenFailure {
     Refused(Error),
     /// The opening statement is to end.
     Interrupted(Error),
+}
+
+impl OpenFailure {
+    /// The error.
+    pub fn into_error(self) -> Error {
+        match self {
+            OpenFailure::Down(error)
+            | OpenFailure::Full(error)
+            | OpenFailure::Refused(error)
+            | OpenFailure::Interrupted(error) => error,
+        }
+    }
 }
 
 /// Opens what a pool has.

@@ -6,7 +6,9 @@ use std::time::Instant;
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
-use super::replay::Settings;
+use super::expected::Expected;
+use super::lease::is_interrupt;
+use super::replay::{FIXED, Settings};
 use super::{Condition, OpenFailure, Opener, Pooled};
 use crate::connection::{Connection, Opening, Refused, Step};
 use crate::conninfo::ConnInfo;
@@ -25,13 +27,24 @@ pub struct NodeKey {
 #[derive(Debug)]
 pub struct NodeOpener {
     info: ConnInfo,
+    expected: Option<Expected>,
 }
 
 impl NodeOpener {
     /// For the node that these words name. Its user and database, where they are given, are those
     /// of every session.
     pub fn new(info: ConnInfo) -> NodeOpener {
-        NodeOpener { info }
+        NodeOpener { info: with_fixed_settings(info), expected: None }
+    }
+
+    /// Has each session asked whether it has reached this database.
+    pub fn expecting(self, expected: Expected) -> NodeOpener {
+        NodeOpener { expected: Some(expected), ..self }
+    }
+
+    /// The database that its sessions must reach.
+    pub(crate) fn expected(&self) -> Option<&Expected> {
+        self.expected.as_ref()
     }
 
     /// The key of a session's connections, whose own user and database these are.
@@ -50,19 +63,58 @@ impl Opener for NodeOpener {
         let mut info = self.info.clone();
         info.user = Some(key.user.to_string());
         info.dbname = Some(key.database.to_string());
-        let mut opening = Opening::new(&info);
-        loop {
-            let interest = match opening.advance().map_err(classified)? {
-                Step::Ready(connection) => return Ok(NodeConnection::new(connection)),
-                Step::Waits(interest) => interest,
-            };
-            if Instant::now() >= deadline {
-                return Err(classified(opening.timed_out()));
-            }
-            let until = opening.deadline().map_or(deadline, |at| at.min(deadline));
-            let Some(descriptor) = opening.descriptor() else { continue };
-            wait::one(descriptor, interest, Some(until), Heed::Statement)
-                .map_err(OpenFailure::Interrupted)?;
+        let mut connection = NodeConnection::new(opened(&info, deadline)?);
+        if let Some(expected) = &self.expected {
+            check(&mut connection, expected, deadline)?;
+        }
+        Ok(connection)
+    }
+}
+
+/// The words with the settings that all sessions on nodes have.
+pub(crate) fn with_fixed_settings(mut info: ConnInfo) -> ConnInfo {
+    let owned = |(name, value): (&str, &str)| (name.to_owned(), value.to_owned());
+    info.settings = FIXED.into_iter().map(owned).collect();
+    info
+}
+
+fn opened(info: &ConnInfo, deadline: Instant) -> Result<Connection, OpenFailure> {
+    let mut opening = Opening::new(info);
+    loop {
+        let interest = match opening.advance().map_err(classified)? {
+            Step::Ready(connection) => return Ok(connection),
+            Step::Waits(interest) => interest,
+        };
+        if Instant::now() >= deadline {
+            return Err(classified(opening.timed_out()));
+        }
+        let until = opening.deadline().map_or(deadline, |at| at.min(deadline));
+        let Some(descriptor) = opening.descriptor() else { continue };
+        wait::one(descriptor, interest, Some(until), Heed::Statement)
+            .map_err(OpenFailure::Interrupted)?;
+    }
+}
+
+/// Asks a new session whether it has reached the node.
+fn check(
+    connection: &mut NodeConnection,
+    expected: &Expected,
+    deadline: Instant,
+) -> Result<(), OpenFailure> {
+    let asked = connection.query_in_place_until(&Expected::question(), Some(deadline));
+    match asked {
+        Err(error) if connection.is_broken() => {
+            Err(OpenFailure::Down(error.severity(Severity::Error)))
+        }
+        Err(error) if is_interrupt(&error) => Err(OpenFailure::Interrupted(error)),
+        // The deadline: the node has not answered.
+        Err(error) if error.sqlstate() == SqlState::CONNECTION_FAILURE => {
+            Err(OpenFailure::Down(error))
+        }
+        Err(error) => expected.judge(Err(error)),
+        Ok(answers) => {
+            let row = answers.first().and_then(|answer| answer.rows.first());
+            expected.judge(Ok(row.map(Vec::as_slice)))
         }
     }
 }
@@ -111,10 +163,13 @@ impl NodeConnection {
     /// Gives the session these settings. It waits in place, if they differ. The error is the
     /// node's, the interrupt's, or that the connection is lost.
     pub fn bring_to(&mut self, wanted: &Settings, deadline: Instant) -> Result<()> {
-        if let Some(sql) = self.settings.difference(wanted) {
-            self.run(&sql, deadline)?;
-            self.settings = wanted.clone();
+        let Some(sql) = self.settings.difference(wanted) else { return Ok(()) };
+        if let Err(error) = self.run(&sql, deadline) {
+            // The node may have carried it out before the interrupt came.
+            self.is_touched = true;
+            return Err(error);
         }
+        self.settings = wanted.clone();
         Ok(())
     }
 

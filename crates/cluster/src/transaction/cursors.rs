@@ -33,6 +33,7 @@ use super::participants::{Isolation, NEVER, Participants};
 use super::session::{Effect, NodeSession};
 use crate::connection::Step;
 use crate::gate::Passage;
+use crate::pool::replay::Settings;
 use crate::wait::{self, Heed, Watched};
 use crate::{Interest, NodeId, NodeSet};
 
@@ -100,6 +101,8 @@ struct Cursor {
     effect: Effect,
     /// The level of savepoints that it was opened in.
     level: u32,
+    /// The settings that it was opened with. All of its rows are printed with them.
+    settings: Settings,
     state: State,
     /// The state once ReadyForQuery has come.
     next: Option<State>,
@@ -163,6 +166,10 @@ impl Cursor {
             let flushed = session.connection().flush()?;
             if let Step::Waits(interest) = session.skip_prefix()? {
                 return Ok(Step::Waits(interest));
+            }
+            if let Some(error) = session.take_prefix_error() {
+                self.next = Some(State::Failed(error));
+                continue;
             }
             let run = session.connection().receive_run(b'D')?;
             if !run.is_empty() {
@@ -405,7 +412,7 @@ impl Participants {
         let id = CursorId(self.cursors.last);
         let portal = if batch == 0 { String::new() } else { format!("p{}", id.0) };
         let batch = i32::try_from(batch).unwrap_or(i32::MAX);
-        let level = self.level;
+        let (level, settings) = (self.level, self.settings().clone());
         let session = self.sessions.get_mut(&node).ok_or_else(not_open)?;
         session.expect(statement.effect);
         session.start(statement, values, &portal, batch)?;
@@ -417,6 +424,7 @@ impl Participants {
             batch,
             effect: statement.effect,
             level,
+            settings,
             state: State::Running,
             next: None,
             buffer: Vec::new(),
@@ -429,8 +437,9 @@ impl Participants {
     }
 
     fn next_batch(&mut self, cursor: CursorId) -> Result<()> {
-        let node = self.cursors.open.get(&cursor).ok_or_else(not_open)?.node;
-        let session = self.joined(node, Instant::now() + NEVER)?;
+        let known = self.cursors.open.get(&cursor).ok_or_else(not_open)?;
+        let (node, settings) = (known.node, known.settings.clone());
+        let session = self.joined_with(node, Some(&settings), Instant::now() + NEVER)?;
         session.runs = Some(cursor);
         let known = self.cursors.open.get_mut(&cursor).ok_or_else(not_open)?;
         known.state = State::Running;

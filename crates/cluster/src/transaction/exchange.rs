@@ -25,6 +25,11 @@ pub(super) struct Exchange {
 }
 
 impl Exchange {
+    /// A statement in front has failed, so that the node skips this cycle.
+    pub(super) fn failed_before(&mut self, error: Option<Error>) {
+        self.error = self.error.take().or(error);
+    }
+
     /// Sends and receives as far as the socket allows. The outer error: the connection is broken, and
     /// the inner result is the node's last word, if it gave one.
     pub(super) fn advance(&mut self, connection: &mut Connection) -> Result<Step<Ended>> {

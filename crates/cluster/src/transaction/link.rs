@@ -8,8 +8,10 @@ use super::exchange::Exchange;
 use super::{Cluster, FaultPoint};
 use crate::commit::{Answer, Request, TransactionKey};
 use crate::connection::{Connection, Opening, Step};
+use crate::pool::Expected;
 use crate::wait::Watched;
 use crate::{ConnInfo, Interest, NodeId};
+use steppe_types::{Error, SqlState};
 use steppe_wire::TransactionStatus;
 
 /// How long opening a connection may take. Its requests wait behind it.
@@ -31,6 +33,8 @@ pub(super) enum Owner {
 enum State {
     Closed,
     Opening(Box<Opening>, Interest),
+    /// It is asked whether it is the node.
+    Checking(Box<Connection>, Exchange, Interest),
     Open(Box<Connection>, Interest),
 }
 
@@ -43,6 +47,8 @@ pub(super) struct Link {
     /// When the current request takes too long.
     deadline: Option<Instant>,
     within: Duration,
+    /// Why no connection could be opened, or the last one broke.
+    failure: Option<Error>,
 }
 
 /// Answers, each with its owner.
@@ -51,7 +57,13 @@ pub(super) type Answers = Vec<(Owner, NodeId, Answer)>;
 impl Link {
     pub(super) fn new(node: NodeId, within: Duration) -> Link {
         let (queue, current) = (VecDeque::new(), None);
-        Link { node, state: State::Closed, queue, current, deadline: None, within }
+        let (state, deadline, failure) = (State::Closed, None, None);
+        Link { node, state, queue, current, deadline, within, failure }
+    }
+
+    /// Why the node was not reached.
+    pub(super) fn failure(&self) -> Option<&Error> {
+        self.failure.as_ref()
     }
 
     pub(super) fn push(&mut self, owner: Owner, request: Request) {
@@ -66,7 +78,7 @@ impl Link {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let of_attempt = match &self.state {
             State::Opening(opening, _) => opening.deadline(),
-            State::Closed | State::Open(..) => None,
+            State::Closed | State::Checking(..) | State::Open(..) => None,
         };
         self.deadline.into_iter().chain(of_attempt).min()
     }
@@ -77,6 +89,9 @@ impl Link {
             State::Open(connection, interest) if self.current.is_some() => {
                 Some(Watched::new(connection.descriptor(), *interest))
             }
+            State::Checking(connection, _, interest) => {
+                Some(Watched::new(connection.descriptor(), *interest))
+            }
             State::Opening(opening, interest) => {
                 opening.descriptor().map(|descriptor| Watched::new(descriptor, *interest))
             }
@@ -85,19 +100,20 @@ impl Link {
     }
 
     /// Goes on as far as the socket allows.
-    pub(super) fn advance(&mut self, cluster: &Cluster, info: &ConnInfo, out: &mut Answers) {
+    pub(super) fn advance(&mut self, cluster: &Cluster, reach: &Reach, out: &mut Answers) {
         while !self.is_idle() {
             let now = Instant::now();
             if self.deadline.is_some_and(|at| now >= at) {
-                self.fail(out);
-                return;
+                self.failure = Some(too_late());
+                return self.fail(out);
             }
             let goes_on = match std::mem::replace(&mut self.state, State::Closed) {
                 State::Closed => {
                     self.deadline = Some(now + self.within.min(OPEN_WITHIN));
-                    self.open(Box::new(Opening::new(info)))
+                    self.open(Box::new(Opening::new(&reach.info)), reach)
                 }
-                State::Opening(opening, _) => self.open(opening),
+                State::Opening(opening, _) => self.open(opening, reach),
+                State::Checking(connection, exchange, _) => self.check(connection, exchange, reach),
                 State::Open(connection, _) if self.current.is_none() => {
                     self.begin(cluster, connection, now)
                 }
@@ -112,20 +128,65 @@ impl Link {
     }
 
     /// Each step leaves the state closed if it failed. False: it failed, or waits.
-    fn open(&mut self, mut opening: Box<Opening>) -> bool {
+    fn open(&mut self, mut opening: Box<Opening>, reach: &Reach) -> bool {
         match opening.advance() {
-            Ok(Step::Ready(connection)) if is_writable(&connection) => {
-                self.deadline = None;
-                self.state = State::Open(Box::new(connection), Interest::Read);
-                true
-            }
+            Ok(Step::Ready(connection)) => self.ask(Box::new(connection), reach),
             Ok(Step::Waits(interest)) => {
                 self.state = State::Opening(opening, interest);
                 false
             }
             // The requests behind it are answered as lost, and sent again later.
-            Ok(Step::Ready(_)) | Err(_) => false,
+            Err(refused) => self.failed(refused.error),
         }
+    }
+
+    fn ask(&mut self, mut connection: Box<Connection>, reach: &Reach) -> bool {
+        if connection.parameter("in_hot_standby") == Some("on") {
+            return self.failed(standby());
+        }
+        if reach.expected.is_none() {
+            return self.opened(connection);
+        }
+        let sent = connection.query(&Expected::question()).and_then(|()| connection.flush());
+        match sent {
+            Ok(_) => self.state = State::Checking(connection, Exchange::default(), Interest::Both),
+            Err(error) => return self.failed(error),
+        }
+        true
+    }
+
+    /// Takes the answer to the question whether it is the node.
+    fn check(
+        &mut self,
+        mut connection: Box<Connection>,
+        mut exchange: Exchange,
+        reach: &Reach,
+    ) -> bool {
+        let answer = match exchange.advance(&mut connection) {
+            Ok(Step::Waits(interest)) => {
+                self.state = State::Checking(connection, exchange, interest);
+                return false;
+            }
+            Ok(Step::Ready(answer)) => answer,
+            Err(error) => return self.failed(error),
+        };
+        let row = answer.as_ref().map(|replies| Some(replies.first()?.rows.first()?.as_slice()));
+        let judged = reach.expected.as_ref().map(|own| own.judge(row.map_err(Clone::clone)));
+        match judged {
+            Some(Err(failure)) => self.failed(failure.into_error()),
+            None | Some(Ok(())) => self.opened(connection),
+        }
+    }
+
+    fn opened(&mut self, connection: Box<Connection>) -> bool {
+        (self.deadline, self.failure) = (None, None);
+        self.state = State::Open(connection, Interest::Read);
+        true
+    }
+
+    fn failed(&mut self, error: Error) -> bool {
+        self.failure = Some(error);
+        false
     }
 
     fn begin(&mut self, cluster: &Cluster, mut connection: Box<Connection>, now: Instant) -> bool {
@@ -161,7 +222,10 @@ impl Link {
             }
             Ok(Step::Ready(Ok(replies))) => request.answered(&replies),
             Ok(Step::Ready(Err(error))) => request.failed(error),
-            Err(_) => Answer::Lost,
+            Err(error) => {
+                self.failed(error);
+                Answer::Lost
+            }
         };
         self.deadline = None;
         // A statement that failed inside of a transaction of the request leaves that open.
@@ -184,7 +248,18 @@ impl Link {
     }
 }
 
-/// Whether the server is no standby, whose lists are behind those of its primary.
-fn is_writable(connection: &Connection) -> bool {
-    connection.parameter("in_hot_standby") != Some("on")
+/// How the recoverer reaches a node.
+pub(super) struct Reach {
+    pub(super) info: ConnInfo,
+    pub(super) expected: Option<Expected>,
+}
+
+#[cold]
+fn too_late() -> Error {
+    Error::new(SqlState::CONNECTION_FAILURE, "the node has not answered in time")
+}
+
+#[cold]
+fn standby() -> Error {
+    Error::new(SqlState::CONNECTION_FAILURE, "the server is a standby")
 }

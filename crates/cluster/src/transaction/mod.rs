@@ -58,7 +58,7 @@ pub use session::{Effect, NodeSession};
 
 use crate::commit::{Coordinator, InDoubt, Running, TransactionKey};
 use crate::gate::Gate;
-use crate::pool::{NodeOpener, Pool};
+use crate::pool::{NodeOpener, Pool, connection_failure, with_fixed_settings};
 use crate::wait::{self, Heed};
 use crate::{ConnInfo, Interest, NodeId};
 use recoverer::Mailbox;
@@ -113,7 +113,9 @@ struct State {
     running: Running,
     /// Nodes that were listed in this life.
     listed: BTreeSet<NodeId>,
-    /// Rung when a node is listed, and when none will be.
+    /// Why the others could not be listed at the last try.
+    unlisted: BTreeMap<NodeId, (Instant, Error)>,
+    /// Rung when a node is listed or could not be, and when none will be.
     alarms: Vec<Weak<EventFd>>,
     /// Records to be deleted.
     forget: Vec<TransactionKey>,
@@ -160,6 +162,7 @@ impl Cluster {
     /// Adds a node, or changes how it is reached. `info` is for the recoverer's session, whose role may
     /// end all prepared transactions of the database.
     pub fn add_node(&self, node: NodeId, pool: Arc<Pool<NodeOpener>>, info: ConnInfo) {
+        let info = with_fixed_settings(info);
         self.state.lock().nodes.insert(node, Node { pool, info });
         self.mailbox.look_now();
     }
@@ -169,6 +172,7 @@ impl Cluster {
         let mut state = self.state.lock();
         state.nodes.remove(&node);
         state.listed.remove(&node);
+        state.unlisted.remove(&node);
         state.ring();
     }
 
@@ -206,9 +210,18 @@ impl Cluster {
         Some(Arc::clone(&known.pool))
     }
 
-    /// The pool of a node that was listed in this life. It waits for that, for connect_timeout at
-    /// most. Errors: 42704 the node does not exist, 08006 it was not listed in time, 57P01 a later life has
-    /// taken over, and the statement's interrupts.
+    /// The node could not be listed now. Statements that wait for that fail.
+    fn not_listed(&self, node: NodeId, why: Error) {
+        let mut state = self.state.lock();
+        if !state.listed.contains(&node) {
+            state.unlisted.insert(node, (Instant::now(), why));
+            state.ring();
+        }
+    }
+
+    /// The pool of a node that was listed in this life. It waits for the end of a try that begins meanwhile,
+    /// for connect_timeout at most. Errors: 42704 the node does not exist, 08006 it was not listed, 57P01 a
+    /// later life has taken over, and the statement's interrupts.
     fn listed_pool(&self, node: NodeId, deadline: Instant) -> Result<Arc<Pool<NodeOpener>>> {
         let began = Instant::now();
         loop {
@@ -223,6 +236,11 @@ impl Cluster {
             let pool = Arc::clone(&known.pool);
             if state.listed.contains(&node) {
                 return Ok(pool);
+            }
+            if let Some((at, why)) = state.unlisted.get(&node)
+                && *at > began
+            {
+                return Err(connection_failure(pool.name(), why.clone()));
             }
             let alarm = state.alarm()?;
             drop(state);

@@ -135,6 +135,18 @@ impl Participants {
         Err(failed)
     }
 
+    /// The settings of the client's session now. Each statement that is opened later runs with these on
+    /// all nodes. They have the same names as those of the beginning.
+    pub fn set_settings(&mut self, settings: Settings) {
+        if !self.settings.is_same(&settings) {
+            self.settings = settings;
+        }
+    }
+
+    pub(super) fn settings(&self) -> &Settings {
+        &self.settings
+    }
+
     /// The session on a node, for a statement with this effect. The first use gets a connection and
     /// puts BEGIN in front. In REPEATABLE READ a node that joins others takes its snapshot here, in one
     /// round trip. Errors: those of the pool, 55P03 at the deadline of the gate, and 40001 if the
@@ -152,16 +164,26 @@ impl Participants {
     }
 
     pub(super) fn joined(&mut self, node: NodeId, deadline: Instant) -> Result<&mut NodeSession> {
+        self.joined_with(node, None, deadline)
+    }
+
+    /// The session on a node, whose next statement has these settings, or the present ones.
+    pub(super) fn joined_with(
+        &mut self,
+        node: NodeId,
+        settings: Option<&Settings>,
+        deadline: Instant,
+    ) -> Result<&mut NodeSession> {
         self.check_usable()?;
         self.free(node)?;
         if !self.sessions.contains_key(&node) {
             let lease = self.settled_lease(node, deadline)?;
-            let session = NodeSession::begin(node, lease, self.mode.begin())?;
-            self.sessions.insert(node, session);
+            let (begin, settings) = (self.mode.begin(), self.settings.clone());
+            self.sessions.insert(node, NodeSession::begin(node, lease, begin, settings)?);
         }
         let missing = || Error::internal("a session of a node is missing");
         let session = self.sessions.get_mut(&node).ok_or_else(missing)?;
-        session.bring_to(self.level)?;
+        session.bring_to(self.level, settings.unwrap_or(&self.settings))?;
         Ok(session)
     }
 

@@ -12,11 +12,11 @@ use parking_lot::Mutex;
 use steppe_types::{Error, Result, SqlState};
 
 use super::Cluster;
-use super::link::{Answers, Link, Owner};
+use super::link::{Answers, Link, Owner, Reach};
 use crate::commit::{Action, Actions, Answer, Commit, Outcome, Recovery, Request, TransactionKey};
 use crate::gate::Passage;
 use crate::wait::{self, Heed, Watched};
-use crate::{ConnInfo, Interest, NodeId};
+use crate::{Interest, NodeId};
 
 /// How many records one request deletes.
 const FORGET_BATCH: usize = 500;
@@ -263,6 +263,7 @@ impl Worker {
                 self.act(out);
                 let mut state = self.cluster.state.lock();
                 state.listed.insert(node);
+                state.unlisted.remove(&node);
                 state.ring();
                 drop(state);
                 // Also those of earlier lives. Mostly there are none.
@@ -270,14 +271,25 @@ impl Worker {
             }
             Answer::Superseded => self.cluster.supersede(),
             _ if !self.looks.contains_key(&node) => self.recovery.not_listed(node),
-            _ => {
+            answer => {
                 self.recovery.not_listed(node);
+                self.cluster.not_listed(node, self.why_not_listed(node, answer));
                 let soon = Instant::now() + self.cluster.times.retry_after;
                 self.looks.insert(node, Some(soon.min(next)));
                 return;
             }
         }
         self.looks.insert(node, Some(next));
+    }
+
+    fn why_not_listed(&self, node: NodeId, answer: Answer) -> Error {
+        let of_link = || self.links.get(&node)?.failure().cloned();
+        match answer {
+            Answer::Refused(error) => error,
+            _ => of_link().unwrap_or_else(|| {
+                Error::new(SqlState::CONNECTION_FAILURE, "the connection was lost")
+            }),
+        }
     }
 
     // ----- records -----
@@ -305,8 +317,8 @@ impl Worker {
     fn advance(&mut self) -> bool {
         let mut answers = std::mem::take(&mut self.local_answers);
         for (node, link) in &mut self.links {
-            match info_of(&self.cluster, *node) {
-                Some(info) => link.advance(&self.cluster, &info, &mut answers),
+            match reach_of(&self.cluster, *node) {
+                Some(reach) => link.advance(&self.cluster, &reach, &mut answers),
                 // It was removed.
                 None => link.fail(&mut answers),
             }
@@ -411,6 +423,8 @@ impl Worker {
     }
 }
 
-fn info_of(cluster: &Cluster, node: NodeId) -> Option<ConnInfo> {
-    cluster.state.lock().nodes.get(&node).map(|known| known.info.clone())
+fn reach_of(cluster: &Cluster, node: NodeId) -> Option<Reach> {
+    let state = cluster.state.lock();
+    let known = state.nodes.get(&node)?;
+    Some(Reach { info: known.info.clone(), expected: known.pool.opener().expected().cloned() })
 }

@@ -3,6 +3,10 @@
 //! BEGIN, and the savepoints that the transaction is in, are appended in front of the first statement
 //! without a Sync: one round trip for all. If BEGIN failed, the node would skip the statement, so
 //! that it never runs outside of the transaction.
+//!
+//! So are settings that the client's session has changed since the node's last statement: local ones, which
+//! end with the transaction. The connection's own settings stay as its pool knows them. A savepoint's
+//! rollback takes back what was set inside of it, so the settings at each savepoint are kept.
 
 use steppe_types::{Error, Result};
 use steppe_wire::TransactionStatus;
@@ -14,8 +18,12 @@ use super::participants::SETTLE_TIME;
 use super::{Cluster, FaultPoint};
 use crate::commit::{Answer, Request, Wrote};
 use crate::connection::{Connection, Message, Step};
+use crate::pool::replay::{SET_LOCALLY, Settings};
 use crate::pool::{Lease, NodeConnection, NodeOpener, connection_failure};
 use crate::{Interest, NodeId};
+
+/// The messages that answer an appended statement: BindComplete and CommandComplete.
+const ANSWERS: usize = 2;
 
 /// The effect that a statement may have on a node, as its planner knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,23 +44,28 @@ pub struct NodeSession {
     prefix: usize,
     effect: Effect,
     wrote: Wrote,
-    /// The savepoints that it has: one a level.
-    level: u32,
+    /// The settings that the node's session has now.
+    settings: Settings,
+    /// The savepoints that it has, one a level: the settings that it had there.
+    levels: Vec<Settings>,
     /// Statements about levels that have ended, for the next statement to carry.
     ended_levels: Vec<String>,
     /// Portals for the next statement to close.
     closed_portals: Vec<String>,
     /// The cursor whose batch is under way.
     pub(super) runs: Option<CursorId>,
+    /// The error of a statement in front of the caller's, which the caller's answer is.
+    prefix_error: Option<Error>,
     request: Option<(Request, Exchange)>,
 }
 
 impl NodeSession {
-    /// Appends `begin`, the statement that begins the transaction.
+    /// Appends `begin`, the statement that begins the transaction. The lease has these settings.
     pub(super) fn begin(
         node: NodeId,
         lease: Lease<NodeOpener>,
         begin: &str,
+        settings: Settings,
     ) -> Result<NodeSession> {
         let mut session = NodeSession {
             node,
@@ -60,10 +73,12 @@ impl NodeSession {
             prefix: 0,
             effect: Effect::Read,
             wrote: Wrote::No,
-            level: 0,
+            settings,
+            levels: Vec::new(),
             ended_levels: Vec::new(),
             closed_portals: Vec::new(),
             runs: None,
+            prefix_error: None,
             request: None,
         };
         session.append(begin)?;
@@ -72,8 +87,8 @@ impl NodeSession {
 
     /// Appends a statement in front of the caller's, which has no answer for the caller.
     fn append(&mut self, text: &str) -> Result<()> {
-        append(&mut self.lease, text)?;
-        self.prefix += 2;
+        append(&mut self.lease, text, &[])?;
+        self.prefix += ANSWERS;
         Ok(())
     }
 
@@ -81,29 +96,42 @@ impl NodeSession {
 
     /// How many levels it has.
     pub(super) fn level(&self) -> u32 {
-        self.level
+        u32::try_from(self.levels.len()).unwrap_or(u32::MAX)
     }
 
-    /// Appends the savepoints that it lacks, and what else waits for a statement to carry it.
-    pub(super) fn bring_to(&mut self, level: u32) -> Result<()> {
+    /// Appends the savepoints that it lacks, the settings that have changed, and what else waits for a
+    /// statement to carry it.
+    pub(super) fn bring_to(&mut self, level: u32, settings: &Settings) -> Result<()> {
         for portal in std::mem::take(&mut self.closed_portals) {
             self.lease.close_portal(&portal);
         }
         for text in std::mem::take(&mut self.ended_levels) {
             self.append(&text)?;
         }
-        while self.level < level {
-            self.level += 1;
-            self.append(&format!("SAVEPOINT {}", name_of(self.level)))?;
+        while self.level() < level {
+            self.levels.push(self.settings.clone());
+            self.append(&format!("SAVEPOINT {}", name_of(self.level())))?;
         }
+        match self.settings.is_same(settings) {
+            true => Ok(()),
+            false => self.set(settings),
+        }
+    }
+
+    fn set(&mut self, wanted: &Settings) -> Result<()> {
+        for (name, value) in self.settings.changes(wanted) {
+            append(&mut self.lease, SET_LOCALLY, &[name, value])?;
+            self.prefix += ANSWERS;
+        }
+        self.settings = wanted.clone();
         Ok(())
     }
 
     /// Notes that a level has ended, and those inside of it.
     pub(super) fn release(&mut self, level: u32) {
-        if self.level >= level {
+        if self.level() >= level {
             self.ended_levels.push(format!("RELEASE SAVEPOINT {}", name_of(level)));
-            self.level = level - 1;
+            self.levels.truncate(level as usize - 1);
         }
     }
 
@@ -111,7 +139,10 @@ impl NodeSession {
     pub(super) fn roll_back_to(&mut self, level: u32) -> Result<()> {
         // They were inside of it.
         self.ended_levels.clear();
-        self.level = level;
+        self.levels.truncate(level as usize);
+        if let Some(at_level) = self.levels.last() {
+            self.settings = at_level.clone();
+        }
         self.effect = Effect::Read;
         self.bind(&format!("ROLLBACK TO SAVEPOINT {}", name_of(level)))?;
         self.execute();
@@ -151,6 +182,9 @@ impl NodeSession {
         if let Step::Waits(interest) = self.skip_prefix()? {
             return Ok(Step::Waits(interest));
         }
+        if let Some(error) = self.take_prefix_error() {
+            return Err(self.lease.violated(error));
+        }
         let step = self.lease.receive()?;
         if let Step::Ready(message) = &step
             && message.tag() == b'C'
@@ -162,7 +196,8 @@ impl NodeSession {
         Ok(step)
     }
 
-    /// Receives the answers of the statements that have begun the transaction.
+    /// Receives the answers of the statements in front of the caller's. An error of one that has not
+    /// begun the transaction is the caller's answer.
     pub(super) fn skip_prefix(&mut self) -> Result<Step<()>> {
         while self.prefix > 0 {
             let flushed = self.lease.flush()?;
@@ -176,14 +211,19 @@ impl NodeSession {
             };
             match message.tag() {
                 b'2' | b'C' => self.prefix -= 1,
-                b'N' => {}
+                // What set_config returns.
+                b'D' | b'N' => {}
                 b'E' => {
                     let error = match message.decode()? {
                         steppe_wire::client::receive::BackendMessage::ErrorResponse(error) => error,
                         _ => Error::internal("an error is none"),
                     };
-                    self.lease.violated(error.clone());
-                    return Err(error);
+                    if self.lease.transaction_status() == TransactionStatus::Idle {
+                        return Err(self.lease.violated(error));
+                    }
+                    // The node skips all up to Sync.
+                    self.prefix = 0;
+                    self.prefix_error = Some(error);
                 }
                 _ => {
                     let error = Error::internal("a node has not answered BEGIN");
@@ -192,6 +232,11 @@ impl NodeSession {
             }
         }
         Ok(Step::Ready(()))
+    }
+
+    /// The error in front of the caller's statement, if there was one. ReadyForQuery comes next.
+    pub(super) fn take_prefix_error(&mut self) -> Option<Error> {
+        self.prefix_error.take()
     }
 
     // ----- cursors -----
@@ -242,6 +287,7 @@ impl NodeSession {
         if !self.lease.is_broken() {
             self.lease.settle_in_place(SETTLE_TIME);
             self.prefix = 0;
+            self.prefix_error = None;
             if self.lease.transaction_status() == TransactionStatus::Idle {
                 // BEGIN has failed.
                 self.lease.violated(reason.clone());
@@ -266,10 +312,11 @@ impl NodeSession {
     }
 
     pub(super) fn advance(&mut self, exchange: &mut Exchange) -> Result<Step<Ended>> {
-        let step = match self.skip_prefix()? {
-            Step::Ready(()) => exchange.advance(&mut self.lease)?,
-            Step::Waits(interest) => return Ok(Step::Waits(interest)),
-        };
+        if let Step::Waits(interest) = self.skip_prefix()? {
+            return Ok(Step::Waits(interest));
+        }
+        exchange.failed_before(self.take_prefix_error());
+        let step = exchange.advance(&mut self.lease)?;
         if let Step::Ready(Ok(replies)) = &step
             && self.effect == Effect::Rows
             && replies.iter().any(|reply| has_rows(reply.tag.as_bytes()))
@@ -280,10 +327,11 @@ impl NodeSession {
     }
 
     pub(super) fn advance_to_bind(&mut self, exchange: &mut Exchange) -> Result<Step<Result<()>>> {
-        match self.skip_prefix()? {
-            Step::Ready(()) => exchange.advance_to_bind(&mut self.lease, 1),
-            Step::Waits(interest) => Ok(Step::Waits(interest)),
+        if let Step::Waits(interest) = self.skip_prefix()? {
+            return Ok(Step::Waits(interest));
         }
+        exchange.failed_before(self.take_prefix_error());
+        exchange.advance_to_bind(&mut self.lease, 1)
     }
 
     /// The error of an operation, with the node's name.
@@ -325,7 +373,10 @@ impl NodeSession {
             return Step::Ready(Answer::Lost);
         };
         let step = match self.skip_prefix() {
-            Ok(Step::Ready(())) => exchange.advance(&mut self.lease),
+            Ok(Step::Ready(())) => {
+                exchange.failed_before(self.take_prefix_error());
+                exchange.advance(&mut self.lease)
+            }
             Ok(Step::Waits(interest)) => Ok(Step::Waits(interest)),
             Err(error) => Err(error),
         };
@@ -350,9 +401,10 @@ fn name_of(level: u32) -> String {
 }
 
 /// Appends a statement without answers of its own for the caller.
-fn append(connection: &mut Connection, text: &str) -> Result<()> {
+fn append(connection: &mut Connection, text: &str, values: &[&str]) -> Result<()> {
     let name = connection.prepare(text, &[])?;
-    send::bind(connection.out(), "", &name, &[], [], &[])?;
+    let values = values.iter().map(|value| Some(value.as_bytes()));
+    send::bind(connection.out(), "", &name, &[], values, &[])?;
     send::execute(connection.out(), "", 0);
     Ok(())
 }

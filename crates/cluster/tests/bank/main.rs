@@ -11,6 +11,7 @@
 mod clients;
 mod life;
 mod postgres;
+mod settings;
 mod streams;
 
 use std::sync::atomic::{AtomicBool, AtomicI64, AtomicU64, Ordering};

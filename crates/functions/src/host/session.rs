@@ -10,6 +10,7 @@ use std::sync::Arc;
 use std::time::Instant;
 use steppe_catalog::objects::{Function, Node, Text};
 use steppe_catalog::{Catalog, CatalogChanges, CatalogStore, NameSpace, Relation, Sequences};
+use steppe_cluster::pool::replay::Settings as NodeSettings;
 use steppe_cluster::transaction::Participants;
 use steppe_counting::RelationStatistics;
 use steppe_counting::progress::Progress;
@@ -316,6 +317,11 @@ pub trait SessionHost: Host {
     /// settings, and the transaction's modes. This sends nothing.
     fn participants(&self) -> Result<Participants> {
         Err(Error::not_supported("tables on nodes in this context"))
+    }
+
+    /// The settings that the session's statements on nodes run with now.
+    fn node_settings(&self) -> NodeSettings {
+        NodeSettings::default()
     }
 
     /// The answer waits until the log is durable up to here.

@@ -23,7 +23,7 @@ use steppe_catalog::objects::Node;
 use steppe_catalog::objects::NodeKind;
 use steppe_catalog::{DATABASE_NAME, SUPERUSER_NAME};
 use steppe_cluster::commit::InDoubt;
-use steppe_cluster::pool::{Keeper, Lease, NodeOpener, Pool, PoolOptions};
+use steppe_cluster::pool::{Expected, Keeper, Lease, NodeOpener, Pool, PoolOptions};
 use steppe_cluster::transaction as nodes;
 use steppe_cluster::{ConnInfo, NodeId};
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -75,6 +75,10 @@ impl Cluster {
             return Ok(Arc::clone(&made.pool));
         }
         let opener = NodeOpener::new(connection_words(node)?);
+        let opener = match node.identity {
+            0 => opener,
+            identity => opener.expecting(Expected::new(&node.name, NodeId(identity))),
+        };
         let keeper = match pools.keeper.take() {
             Some(keeper) => keeper,
             None => Keeper::start()?,

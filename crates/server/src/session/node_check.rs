@@ -2,14 +2,17 @@
 //! tables that transactions over nodes need, and an identity that stays.
 //!
 //! The statements warn if the node cannot be reached, or if it will refuse such transactions. The node
-//! is kept either way: it may be started or set up later, and ALTER NODE tries again.
+//! is kept either way: it may be started or set up later, and ALTER NODE tries again. A database that
+//! orders texts differently is refused, since its answers could not be put together with those of others.
 
 use std::time::{Duration, Instant};
 
 use steppe_catalog::objects::{Node, NodeKind};
 use steppe_cluster::commit::INSTALL;
 use steppe_cluster::connection::Answer;
-use steppe_cluster::pool::{NodeConnection, NodeOpener, OpenFailure, Opener, Pooled};
+use steppe_cluster::pool::{
+    DatabaseState, NodeConnection, NodeOpener, OpenFailure, Opener, Pooled,
+};
 use steppe_types::error::Severity;
 use steppe_types::{Error, Result, SqlState};
 
@@ -22,9 +25,12 @@ const TIME: Duration = Duration::from_secs(2);
 /// How long a connection for statements of a function may take to open.
 const CONNECT_TIME: Duration = Duration::from_secs(10);
 
-/// The state of a node's server.
-const ASK: &str = "SELECT pg_catalog.pg_is_in_recovery(), \
-                   pg_catalog.current_setting('max_prepared_transactions')";
+const CAN_PREPARE: &str =
+    "SELECT pg_catalog.current_setting('max_prepared_transactions') OPERATOR(pg_catalog.<>) '0'";
+
+/// Other roles' sessions ask for the identity, too, and record their commits.
+const GRANT: &str = "GRANT USAGE ON SCHEMA steppe_cluster TO PUBLIC; \
+                     GRANT SELECT ON steppe_cluster.node TO PUBLIC";
 
 impl SharedSession {
     /// [`SessionHost::introduce_node`](steppe_functions::SessionHost::introduce_node)
@@ -55,6 +61,9 @@ impl SharedSession {
                 Ok(identity)
             }
             Err(OpenFailure::Interrupted(interrupt)) => Err(interrupt),
+            Err(OpenFailure::Refused(error)) if is_unlike(&error) => {
+                Err(error.within(format!("remote node \"{}\"", node.name)))
+            }
             Err(
                 OpenFailure::Down(error) | OpenFailure::Full(error) | OpenFailure::Refused(error),
             ) => {
@@ -99,12 +108,15 @@ fn introduce(
     deadline: Instant,
 ) -> Result<(u64, bool)> {
     let mut run = |sql: &str| connection.query_in_place_until(sql, Some(deadline));
-    let state = run(ASK)?;
-    if text(&state, 0) == Some("t") {
+    let answers = run(&DatabaseState::question())?;
+    let state = answers.first().and_then(|answer| DatabaseState::read(answer.rows.first()?));
+    let state = state.ok_or_else(|| Error::internal("the node has no database"))?;
+    if state.is_standby {
         let message = "the server is a standby";
         return Err(Error::new(SqlState::READ_ONLY_SQL_TRANSACTION, message));
     }
-    let can_prepare = text(&state, 1).is_some_and(|max| max != "0");
+    state.check_texts()?;
+    let can_prepare = text(&run(CAN_PREPARE)?, 0) == Some("t");
     let drawn = drawn.cast_signed();
     run(&format!(
         "{INSTALL}
@@ -113,6 +125,11 @@ fn introduce(
              identity bigint NOT NULL);
          INSERT INTO steppe_cluster.node (identity) VALUES ({drawn}) ON CONFLICT DO NOTHING"
     ))?;
+    match run(GRANT) {
+        // A server that has no rights.
+        Err(error) if error.sqlstate() == SqlState::FEATURE_NOT_SUPPORTED => {}
+        granted => drop(granted?),
+    }
     let answers = run("SELECT identity FROM steppe_cluster.node")?;
     let identity = text(&answers, 0).and_then(|identity| identity.parse::<i64>().ok());
     let identity = identity.ok_or_else(|| Error::internal("the node has no identity"))?;
@@ -126,6 +143,11 @@ fn text(answers: &[Answer], column: usize) -> Option<&str> {
 /// Whether the error is the interrupt of the running statement. A node's errors have severity ERROR.
 fn is_of_statement(error: &Error) -> bool {
     error.sqlstate() == SqlState::QUERY_CANCELED || error.fields().severity == Severity::Fatal
+}
+
+/// Whether the node's texts are not this server's.
+fn is_unlike(error: &Error) -> bool {
+    error.sqlstate() == SqlState::OBJECT_NOT_IN_PREREQUISITE_STATE
 }
 
 fn not_reached(name: &str, error: &Error) -> Error {

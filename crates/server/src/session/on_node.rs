@@ -129,7 +129,7 @@ impl Session {
         let Some(pool) = cluster.pool_if_listed(node) else { return Ok(None) };
         let mut lease = self.leased(pool).await?;
         check_primary(&lease)?;
-        let settings = self.core.replayed_settings();
+        let settings = self.core.statement_settings();
         if !lease.has(&settings) {
             let deadline = Instant::now() + lease.pool().connect_timeout();
             tokio::task::block_in_place(|| lease.bring_to(&settings, deadline))?;

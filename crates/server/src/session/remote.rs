@@ -24,8 +24,13 @@ use crate::settings::Isolation;
 use crate::transaction_modes::Modes;
 
 /// Settings that change what a statement on a node means or how its values are printed. They are
-/// always those of the coordinator's session.
-const REPLAYED: [&str; 7] = [
+/// always those of the coordinator's session. The others are the same in all sessions
+/// ([`steppe_cluster::pool::replay::FIXED`]).
+const OF_STATEMENTS: [&str; 5] =
+    ["DateStyle", "IntervalStyle", "TimeZone", "bytea_output", "lock_timeout"];
+
+/// The same for a text of the client's own, in EXECUTE DIRECT.
+const OF_TEXTS: [&str; 7] = [
     "DateStyle",
     "IntervalStyle",
     "TimeZone",
@@ -43,7 +48,14 @@ pub(super) struct RemoteConnections {
 
 /// The settings to replay, and the generation of the session's settings that they are of.
 #[derive(Default)]
-pub(crate) struct Replayed(Mutex<Option<(u64, Settings)>>);
+struct Kept(Mutex<Option<(u64, Settings)>>);
+
+/// The same, of its two kinds.
+#[derive(Default)]
+pub(crate) struct Replayed {
+    of_statements: Kept,
+    of_texts: Kept,
+}
 
 impl RemoteConnections {
     /// The connection to a node that the transaction holds.
@@ -78,7 +90,7 @@ impl Session {
             self.control.activity.set_wait(None);
             self.remote.held.push((node.oid, connected?));
         }
-        let settings = self.core.replayed_settings();
+        let settings = self.core.text_settings();
         let Some(lease) = self.remote.get(node.oid) else { return Ok(()) };
         if lease.has(&settings) {
             return Ok(());
@@ -134,19 +146,27 @@ impl Session {
 }
 
 impl SharedSession {
-    /// The session's settings that its connections get.
-    pub(crate) fn replayed_settings(&self) -> Settings {
+    /// The session's settings for its statements on nodes.
+    pub(crate) fn statement_settings(&self) -> Settings {
+        self.replayed(&self.replayed.of_statements, &OF_STATEMENTS)
+    }
+
+    fn text_settings(&self) -> Settings {
+        self.replayed(&self.replayed.of_texts, &OF_TEXTS)
+    }
+
+    fn replayed(&self, kept: &Kept, names: &[&str]) -> Settings {
         let settings = self.settings.lock();
         let generation = settings.generation();
-        let mut replayed = self.replayed.0.lock();
-        if let Some((of, replayed)) = &*replayed
+        let mut kept = kept.0.lock();
+        if let Some((of, kept)) = &*kept
             && *of == generation
         {
-            return replayed.clone();
+            return kept.clone();
         }
-        let value = |name: &str| Some((name.to_owned(), settings.show(name)?));
-        let made = Settings::of(REPLAYED.into_iter().filter_map(value).collect());
-        *replayed = Some((generation, made.clone()));
+        let value = |name: &&str| Some(((*name).to_owned(), settings.show(name)?));
+        let made = Settings::of(names.iter().filter_map(value).collect());
+        *kept = Some((generation, made.clone()));
         made
     }
 
@@ -165,7 +185,7 @@ impl SharedSession {
         let mode = Mode { isolation, read_only, deferrable };
         let cluster = self.server.cluster.transactions(&self.server)?;
         let Identity { user, database, pid, .. } = &*self.identity;
-        let settings = self.replayed_settings();
+        let settings = self.statement_settings();
         let mut participants = Participants::new(&cluster, user, database, settings, mode);
         participants.choose_copy(usize::try_from(*pid).unwrap_or(0));
         Ok(participants)

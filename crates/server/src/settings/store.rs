@@ -237,8 +237,10 @@ pub struct SessionSettings {
     entries: HashMap<Key, Entry, foldhash::fast::RandomState>,
     /// Names of settings with a dot, in order of appearance.
     custom: Vec<String>,
-    /// Increases with every change, so that derived values can be kept.
+    /// Stands for the present state, so that derived values can be kept.
     generation: u64,
+    /// The newest generation. No number stands for two states.
+    newest: u64,
     /// Reported settings that may have changed since they were last reported.
     unreported: Vec<Key>,
     /// Keys with a non-empty stack. The end of a transaction reads only these.
@@ -256,12 +258,13 @@ impl SessionSettings {
             entries: HashMap::default(),
             custom: Vec::new(),
             generation: 1,
+            newest: 1,
             unreported: Vec::new(),
             stacked: Vec::new(),
         }
     }
 
-    /// Increases with every change.
+    /// Stands for the present state: another one has another number.
     pub fn generation(&self) -> u64 {
         self.generation
     }
@@ -291,7 +294,13 @@ impl SessionSettings {
             }
             self.touched(key);
         }
-        self.generation += 1;
+        self.renew();
+    }
+
+    /// The state is another one.
+    fn renew(&mut self) {
+        self.newest += 1;
+        self.generation = self.newest;
     }
 
     /// Whether a setting is not one that a client has made up.
@@ -469,7 +478,7 @@ impl SessionSettings {
     }
 
     fn touched(&mut self, key: Key) {
-        self.generation += 1;
+        self.renew();
         let reported = definition::all().get(key).is_some_and(|definition| definition.reported);
         if reported && !self.unreported.contains(&key) {
             self.unreported.push(key);
