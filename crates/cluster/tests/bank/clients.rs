@@ -29,27 +29,27 @@ pub(crate) const TABLES: &str = "\
     INSERT INTO account SELECT i, 1000 FROM generate_series(0, 5) AS i";
 
 const SUM: RemoteStatement<'_> = RemoteStatement {
-    text: "SELECT sum(balance)::bigint FROM account",
+    text: "SELECT sum(balance)::bigint FROM public.account",
     types: &[],
     result_formats: &[],
     effect: Effect::Read,
 };
 /// The same, row by row.
-const ROWS: RemoteStatement<'_> = RemoteStatement { text: "SELECT balance FROM account", ..SUM };
+const ROWS: RemoteStatement<'_> = RemoteStatement { text: "SELECT balance FROM public.account", ..SUM };
 /// A statement whose snapshot is taken when it is executed.
 const KEPT_SUM: RemoteStatement<'_> = RemoteStatement {
-    text: "INSERT INTO sums SELECT sum(balance) FROM account RETURNING total",
+    text: "INSERT INTO public.sums SELECT sum(balance) FROM public.account RETURNING total",
     effect: Effect::Rows,
     ..SUM
 };
 const PAY: RemoteStatement<'_> = RemoteStatement {
-    text: "UPDATE account SET balance = balance + $1 WHERE id = $2",
+    text: "UPDATE public.account SET balance = balance + $1 WHERE id = $2",
     types: &[INT8, INT8],
     result_formats: &[],
     effect: Effect::Rows,
 };
 const NOTE: RemoteStatement<'_> = RemoteStatement {
-    text: "INSERT INTO done VALUES ($1)",
+    text: "INSERT INTO public.done VALUES ($1)",
     types: &[INT8],
     result_formats: &[],
     effect: Effect::Rows,

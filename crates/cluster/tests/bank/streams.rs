@@ -94,14 +94,14 @@ fn a_rollback_to_a_savepoint_ends_what_was_opened_in_it() {
     let life = coordinators.life();
     let node = life.nodes[0];
     let mut transaction = transaction(&life, READ_COMMITTED);
-    run(&mut transaction, "INSERT INTO t VALUES (1)", node).expect("a row");
+    run(&mut transaction, "INSERT INTO public.t VALUES (1)", node).expect("a row");
     let series = reading("SELECT i FROM generate_series(1, 1000) AS i");
     let before = one(&mut transaction, &series, node, 10);
 
     let mark = transaction.mark();
-    run(&mut transaction, "INSERT INTO t VALUES (2)", node).expect("a row");
+    run(&mut transaction, "INSERT INTO public.t VALUES (2)", node).expect("a row");
     let inside = one(&mut transaction, &series, node, 10);
-    let error = run(&mut transaction, "INSERT INTO t VALUES (1)", node).expect_err("a duplicate");
+    let error = run(&mut transaction, "INSERT INTO public.t VALUES (1)", node).expect_err("a duplicate");
     assert_eq!(error.sqlstate(), SqlState::UNIQUE_VIOLATION);
     assert!(error.fields().context.as_deref().is_some_and(|text| text.contains("dn1")));
     transaction.rollback_to(mark);
@@ -109,7 +109,7 @@ fn a_rollback_to_a_savepoint_ends_what_was_opened_in_it() {
     assert_eq!(ended.sqlstate(), SqlState::INVALID_CURSOR_NAME);
 
     assert_eq!(added_up(&all(&mut transaction, before).expect("rows")), 500_500);
-    run(&mut transaction, "INSERT INTO t VALUES (3)", node).expect("a row");
+    run(&mut transaction, "INSERT INTO public.t VALUES (3)", node).expect("a row");
     transaction.release(mark);
     assert!(matches!(transaction.commit_in_place(None), Outcome::Committed));
     assert_eq!(servers[0].value("SELECT string_agg(i::text, ' ' ORDER BY i) FROM t"), "1 3");
@@ -124,7 +124,7 @@ fn a_statement_that_waits_for_a_lock_leaves_the_gate() {
     }
     let coordinators = Coordinators::new(&servers, 1, 0);
     let life = coordinators.life();
-    let update = changing("UPDATE t SET i = i + 1");
+    let update = changing("UPDATE public.t SET i = i + 1");
     let both: Vec<_> = life.nodes.iter().map(|node| (*node, Vec::new())).collect();
     let change = |transaction: &mut Participants| {
         let deadline = Instant::now() + Duration::from_secs(20);
