@@ -31,7 +31,7 @@ use crate::query::{
 };
 use std::sync::Arc;
 use steppe_catalog::{Distribution, FunctionRef, Relation};
-use steppe_types::{Datum, Oid};
+use steppe_types::{Datum, Error, Oid};
 
 /// The attribute number for the hidden row id, as a bigint.
 pub const ROW_ID: i16 = -100;
@@ -324,6 +324,18 @@ pub enum RemoteConflict {
     Update,
 }
 
+/// The key of another table of a statement, which is distributed in the same way. Whether its rows are
+/// on the statement's node is known when the statement runs.
+#[derive(Clone, Debug)]
+pub struct OtherKey {
+    /// The key, over no row.
+    pub key: Expr,
+    /// The type of the table's key.
+    pub type_oid: Oid,
+    /// The error if the rows are on another node.
+    pub error: Error,
+}
+
 /// The nodes that run a statement.
 #[derive(Clone, Debug)]
 pub enum RemoteTarget {
@@ -335,6 +347,8 @@ pub enum RemoteTarget {
         key: Expr,
         /// The type of the table's key.
         type_oid: Oid,
+        /// Keys of other tables, whose rows must be on the same node.
+        others: Box<[OtherKey]>,
     },
     /// The same, where the key is a parameter.
     Parameter {
@@ -344,6 +358,8 @@ pub enum RemoteTarget {
         place: usize,
         /// The type of the table's key.
         type_oid: Oid,
+        /// Keys of other tables, whose rows must be on the same node.
+        others: Box<[OtherKey]>,
     },
     /// The nodes of several keys, each of which gets its own.
     Keys {

@@ -23,11 +23,11 @@ impl Builder<'_> {
             RemoteTarget::All(nodes) | RemoteTarget::Every(nodes) => {
                 (Some(self.names_of(nodes.iter())), nodes.len().to_string(), nodes.len())
             }
-            RemoteTarget::Key { distribution, key, type_oid } => {
+            RemoteTarget::Key { distribution, key, type_oid, .. } => {
                 let place = self.value(key).and_then(|key| place(distribution, *type_oid, &key));
                 (self.name_at(distribution, place), "1".to_owned(), distribution.nodes.len())
             }
-            RemoteTarget::Parameter { distribution, place: at, type_oid } => {
+            RemoteTarget::Parameter { distribution, place: at, type_oid, .. } => {
                 let key = remote.params.get(*at).and_then(|key| self.value(key));
                 let place = key.and_then(|key| place(distribution, *type_oid, &key));
                 (self.name_at(distribution, place), "1".to_owned(), distribution.nodes.len())

@@ -142,10 +142,10 @@ impl PlanCompiler<'_, '_> {
 
     fn remote_query(&mut self, remote: &RemoteQuery) -> Result<RemotePlan> {
         let target = match &remote.target {
-            RemoteTarget::Key { distribution, key, type_oid } => {
+            RemoteTarget::Key { distribution, key, type_oid, .. } => {
                 RemoteNodes::Key(Arc::clone(distribution), self.exprs.expr(key)?, *type_oid)
             }
-            RemoteTarget::Parameter { distribution, place, type_oid } => {
+            RemoteTarget::Parameter { distribution, place, type_oid, .. } => {
                 RemoteNodes::Parameter(Arc::clone(distribution), *place, *type_oid)
             }
             RemoteTarget::Keys { distribution, place, type_oid } => {
@@ -155,6 +155,16 @@ impl PlanCompiler<'_, '_> {
             RemoteTarget::All(nodes) => RemoteNodes::All(nodes.clone()),
             RemoteTarget::Every(nodes) => RemoteNodes::Every(nodes.clone()),
         };
+        let others = match &remote.target {
+            RemoteTarget::Key { others, .. } | RemoteTarget::Parameter { others, .. } => {
+                let compiled = others.iter().map(|other| {
+                    let key = self.exprs.expr(&other.key)?;
+                    Ok((key, other.type_oid, other.error.clone()))
+                });
+                compiled.collect::<Result<_>>()?
+            }
+            _ => Box::default(),
+        };
         let types = remote.params.iter().map(|param| param.ty().oid);
         let types = std::iter::repeat_n(oid::TEXT, remote.params_before).chain(types);
         Ok(RemotePlan {
@@ -163,6 +173,7 @@ impl PlanCompiler<'_, '_> {
             types: types.collect(),
             padding: remote.params_before,
             target,
+            others,
             effect: match remote.effect {
                 RemoteEffect::Read => Effect::Read,
                 RemoteEffect::Rows => Effect::Rows,

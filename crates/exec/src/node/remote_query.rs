@@ -39,6 +39,8 @@ pub(crate) struct RemotePlan {
     /// The number of those of other scans, which this one does not use.
     pub(crate) padding: usize,
     pub(crate) target: Target,
+    /// Keys of other tables with their types, and the errors if these rows are on other nodes.
+    pub(crate) others: Box<[(CExpr, Oid, Error)]>,
     pub(crate) effect: Effect,
     pub(crate) columns: Box<[TypeRef]>,
     pub(crate) formats: Box<[Format]>,

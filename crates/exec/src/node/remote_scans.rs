@@ -301,6 +301,13 @@ fn nodes(remote: &RemotePlan, values: &[Datum], cx: &mut ExecContext) -> Result<
         }
     };
     let place = distribution.place(type_oid, &key)?;
+    for (other, type_oid, error) in &remote.others {
+        let other = other.eval(cx, Row::EMPTY)?;
+        // No row has the key NULL by an equality.
+        if !other.is_null() && distribution.place(*type_oid, &other)? != place {
+            return Err(error.clone());
+        }
+    }
     let oid = place.and_then(|place| distribution.nodes.get(place));
     let missing = || Error::internal("a key has no node");
     Ok(vec![node(cx, *oid.ok_or_else(missing)?)?])

@@ -96,6 +96,7 @@ pub use func::figure_column_name;
 pub(crate) use names::relation_of;
 pub use row::result_columns;
 pub use row_types::{is_own, own_element, read_label, read_of_domain, read_row};
+pub(crate) use set_clauses::SOURCE_OF_SEVERAL;
 pub use stored::{
     generated_value, of_stored, statistics_exprs, stored_checks, stored_expr, stored_generated,
     stored_key, stored_never_null, virtual_value,

@@ -11,6 +11,9 @@ use std::sync::Arc;
 use steppe_catalog::{Column, Relation};
 use steppe_types::{Datum, Error, Result, SqlState, oid};
 
+/// The name of the entry with the row of `(a, b) = (SELECT …)`.
+pub(crate) const SOURCE_OF_SEVERAL: &str = "*MULTI*";
+
 impl Binder<'_> {
     /// SET: new values by column, and the entries of sub-selects that give several at once.
     pub(super) fn set_clauses(
@@ -157,7 +160,7 @@ impl Binder<'_> {
         // The planner merges no sub-select that has one.
         let bigint = TypeRef::plain(oid::INT8);
         outer.offset = Some(Expr::Const(Datum::Int8(0), bigint));
-        let alias = ast::Alias { name: "*MULTI*".into(), columns: Vec::new() };
+        let alias = ast::Alias { name: SOURCE_OF_SEVERAL.into(), columns: Vec::new() };
         let kind = RteKind::Subquery { query: Box::new(outer), lateral: true, view: None };
         self.add_derived_rte(&alias, false, kind, Vec::new())
     }

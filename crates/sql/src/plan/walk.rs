@@ -83,6 +83,11 @@ pub fn for_each_shown_expr<'a>(plan: &'a Plan, f: &mut dyn FnMut(&'a Expr)) {
             if let RemoteTarget::Key { key, .. } = &remote.target {
                 f(key);
             }
+            if let RemoteTarget::Key { others, .. } | RemoteTarget::Parameter { others, .. } =
+                &remote.target
+            {
+                others.iter().for_each(|other| f(&other.key));
+            }
         }
         PlanNode::RemoteInsert(insert) => insert.params.iter().for_each(f),
         PlanNode::FunctionScan { calls, .. } => calls.iter().for_each(|(e, _)| f(e)),

@@ -21,6 +21,7 @@
 use super::super::equivalence::equality;
 use super::super::is_volatile;
 use super::super::subselect::contains_sublink;
+use crate::bind::SOURCE_OF_SEVERAL;
 use crate::deparse::has_fixed_name;
 use crate::expr::Expr;
 use crate::query::{Command, Distinct, FromItem, JoinKind, Query, Rte, RteKind};
@@ -138,6 +139,9 @@ impl Facts {
                     self.tables.push(Table { level, rte, relation });
                 }
                 RteKind::Subquery { query, .. } => {
+                    if *entry.alias == *SOURCE_OF_SEVERAL {
+                        self.unsupported = Some("an assignment of a sub-select's row");
+                    }
                     let inner = self.query(query);
                     self.outputs(level, rte, inner, query);
                 }
@@ -166,12 +170,15 @@ impl Facts {
 
     /// The output columns of a sub-select in FROM that are columns inside.
     fn outputs(&mut self, level: usize, rte: usize, inner: usize, query: &Query) {
+        // The columns of UNION and its kin are those of several queries.
+        if query.set_operation.is_some() {
+            return;
+        }
         let by_row = query.limit.is_none()
             && query.offset.is_none()
             && !query.has_aggregates
             && query.windows.is_empty()
             && query.distinct == Distinct::No
-            && query.set_operation.is_none()
             && query.row_locks.is_empty()
             && !query.targets.iter().any(|target| super::super::returns_set(&target.expr));
         let visible = query.targets.iter().filter(|target| !target.hidden);
@@ -356,6 +363,8 @@ pub(super) fn is_free(expr: &Expr) -> bool {
             | Expr::ExecParam { .. }
             | Expr::CaseOperand(_)
             | Expr::DomainValue(_)
+            | Expr::SubLinkColumn { .. }
+            | Expr::Default(_)
             | Expr::Aggregate(_)
             | Expr::Window(_)
             | Expr::Grouping { .. }

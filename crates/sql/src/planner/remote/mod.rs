@@ -16,6 +16,7 @@
 
 mod facts;
 mod insert;
+mod parts;
 mod scan;
 mod text;
 mod values;
@@ -26,7 +27,9 @@ use super::subselect::contains_sublink;
 use super::{Planner, result_targets};
 use crate::bind::relation_of;
 use crate::expr::{Expr, TypeRef};
-use crate::plan::{Cost, Plan, PlanNode, RelationLock, RemoteEffect, RemoteQuery, RemoteTarget};
+use crate::plan::{
+    Cost, OtherKey, Plan, PlanNode, RelationLock, RemoteEffect, RemoteQuery, RemoteTarget,
+};
 use crate::query::{Command, Query, Rte, RteKind};
 use crate::walk;
 use std::sync::Arc;
@@ -67,6 +70,8 @@ impl Planner<'_> {
             true => {
                 self.relations.truncate(relations);
                 self.has_remote_scans = true;
+                // With its literals it may be a whole statement.
+                self.depends_on_literals |= !self.param_types.is_empty();
                 Ok(None)
             }
             false => whole.map(Some),
@@ -80,6 +85,15 @@ impl Planner<'_> {
         };
         let first = Arc::clone(&first.relation);
         let target = target(query, &facts)?;
+        if let RemoteTarget::Key { others, .. } = &target
+            && let Some(other) = others.first()
+        {
+            // Two parameters are not known to be equal. Literals in their place are.
+            self.depends_on_literals = true;
+            if can_scan(query) {
+                return Err(other.error.clone());
+            }
+        }
         for table in &facts.tables {
             let lock = match query.result_relation {
                 Some(rte) if table.level == 0 && table.rte == rte => RelationLock::RowExclusive,
@@ -94,14 +108,15 @@ impl Planner<'_> {
             _ => RemoteEffect::Rows,
         };
         let mut values = Values::new(self.param_types.len());
+        parts::separate(query);
         values.hoist(query, &first)?;
         let (text, params) =
-            Values::numbered(0, |name| text::of(self.ctx.catalog, self.ctx.io, query, name))?;
+            Values::numbered(0, |name| text::of(self.ctx.catalog, query, name))?;
         let key = inserted_parameter(query, &first)
             .and_then(|key| params.iter().position(|param| *param == key));
         let target = match (target, key) {
-            (RemoteTarget::Key { distribution, type_oid, .. }, Some(place)) => {
-                RemoteTarget::Parameter { distribution, place, type_oid }
+            (RemoteTarget::Key { distribution, type_oid, others, .. }, Some(place)) => {
+                RemoteTarget::Parameter { distribution, place, type_oid, others }
             }
             (target, _) => target,
         };
@@ -149,7 +164,7 @@ fn can_scan(query: &Query) -> bool {
 
 /// Where a statement runs.
 fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
-    let mut keyed: Option<(&Relation, &Arc<Distribution>, Oid, Vec<Expr>)> = None;
+    let mut keyed: Option<Keyed<'_>> = None;
     let mut copies: Vec<(&Relation, &Arc<Distribution>)> = Vec::new();
     for table in &facts.tables {
         let relation = &*table.relation;
@@ -169,19 +184,14 @@ fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
             false => facts.values_of((table.level, table.rte, column)),
         };
         let type_oid = relation.columns.get(column).map_or(0, |column| column.type_oid);
-        keyed = Some(match keyed {
-            None => (relation, distribution, type_oid, found),
-            Some((before, of, ty, mut values)) => {
-                if !of.is_colocated_with(distribution, (ty, type_oid)) {
-                    return Err(apart(before, relation));
-                }
-                values.retain(|value| found.contains(value));
-                if values.is_empty() && !found.is_empty() {
-                    return Err(apart(before, relation));
-                }
-                (before, of, ty, values)
-            }
-        });
+        if found.is_empty() {
+            return Err(without_key(relation, distribution));
+        }
+        let table = Keyed { relation, distribution, type_oid, values: found, others: Vec::new() };
+        match &mut keyed {
+            None => keyed = Some(table),
+            Some(before) => before.add(table)?,
+        }
     }
     if let Some((rte, _)) = query.result_relation.zip(keyed.as_ref())
         && let RteKind::Relation(relation) = &query.rtes[rte].kind
@@ -189,9 +199,10 @@ fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
     {
         return Err(refused(relation, "a change by rows of other tables of distributed table"));
     }
-    let Some((relation, distribution, type_oid, values)) = keyed else {
+    let Some(keyed) = keyed else {
         return of_copies(query, facts, &copies);
     };
+    let Keyed { relation, distribution, type_oid, .. } = keyed;
     if let Some((copy, _)) = copies.first().filter(|_| facts.locks_rows) {
         return Err(refused(copy, "a row lock beside replicated table"));
     }
@@ -200,11 +211,58 @@ fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
     }) {
         return Err(apart(relation, copy));
     }
-    let Some(key) = values.into_iter().next() else {
+    let Some(key) = keyed.values.first().cloned() else {
         return Err(without_key(relation, distribution));
     };
     check_unchanged_key(query, relation, distribution)?;
-    Ok(RemoteTarget::Key { distribution: Arc::clone(distribution), key, type_oid })
+    let others = keyed.others(&key)?.into();
+    Ok(RemoteTarget::Key { distribution: Arc::clone(distribution), key, type_oid, others })
+}
+
+/// The tables with keys that a statement has, so far.
+struct Keyed<'a> {
+    /// The first one.
+    relation: &'a Relation,
+    distribution: &'a Arc<Distribution>,
+    type_oid: Oid,
+    /// The values that its key equals, each of which names the node.
+    values: Vec<Expr>,
+    /// Others whose keys equal none of these values.
+    others: Vec<Keyed<'a>>,
+}
+
+impl<'a> Keyed<'a> {
+    /// Adds a table. Error 0A000: its rows may be, or are, on another node.
+    fn add(&mut self, table: Keyed<'a>) -> Result<()> {
+        let types = (self.type_oid, table.type_oid);
+        if !self.distribution.is_colocated_with(table.distribution, types) {
+            return Err(apart(self.relation, table.relation));
+        }
+        match self.values.iter().any(|value| table.values.contains(value)) {
+            true => self.values.retain(|value| table.values.contains(value)),
+            false => self.others.push(table),
+        }
+        Ok(())
+    }
+
+    /// The keys of the others that must be on the node of `key`, where that is not known yet. Error
+    /// 0A000: one is on another.
+    fn others(&self, key: &Expr) -> Result<Vec<OtherKey>> {
+        let mut unknown = Vec::new();
+        for table in &self.others {
+            let error = apart(self.relation, table.relation);
+            let Some(other) = table.values.first() else { return Err(error) };
+            if let (Expr::Const(one, _), Expr::Const(other, _)) = (key, other) {
+                let place = self.distribution.place(self.type_oid, one)?;
+                if self.distribution.place(table.type_oid, other)? != place {
+                    return Err(error);
+                }
+                continue;
+            }
+            unknown.push(OtherKey { key: other.clone(), type_oid: table.type_oid, error });
+        }
+        Ok(unknown)
+    }
 }
 
 /// A statement of tables without keys: a query of replicated tables runs on any node that has them

@@ -95,7 +95,7 @@ impl Planner<'_> {
         };
         values.hoist(&mut query, relation)?;
         let (text, params) = Values::numbered(params_before, |name| {
-            text::of(self.ctx.catalog, self.ctx.io, &mut query, name)
+            text::of(self.ctx.catalog, &mut query, name)
         })?;
         if let Some((distribution, type_oid)) =
             relation.distribution.clone().zip(key_type(relation))
@@ -136,6 +136,7 @@ impl Planner<'_> {
                 distribution: Arc::clone(distribution),
                 key: value,
                 type_oid: relation.columns.get(key).map_or(0, |column| column.type_oid),
+                others: Box::default(),
             },
             _ => RemoteTarget::Every(distribution.nodes.clone()),
         })

@@ -5,24 +5,36 @@
 //! stable functions over no column are computed here, once a statement, and sent as parameters. So is
 //! the whole row of an INSERT, whose defaults, sequences and volatile functions are the
 //! coordinator's. Anything else is refused.
+//!
+//! Expressions that are no calls have functions, too: the equality of `IN`, NULLIF and IS DISTINCT FROM,
+//! the comparisons of rows, the bounds of a window's frame. A user's operator can be any of them.
+//! Casts through text read and write texts:
+//!
+//! | text of | depends on | so a node |
+//! |---|---|---|
+//! | floating-point numbers and rows | extra_float_digits, which is fixed on nodes | does not write it |
+//! | dates and times | the clock, as `'now'` and `'today'` | does not read it |
+//! | others | settings that nodes are given | reads and writes it |
 
 use super::super::subselect::contains_sublink;
 use super::super::{is_volatile, returns_set};
 use super::facts::is_free;
 use super::{for_each_query, refused};
 use crate::expr::{Expr, Place, TypeRef};
-use crate::query::{Command, Query};
+use crate::query::{Command, FrameBound, FrameOffset, Query, Target};
 use crate::walk;
 use hashbrown::HashMap;
 use std::cell::RefCell;
-use steppe_catalog::{Function, Relation};
+use steppe_catalog::{Function, FunctionRef, Relation};
 use steppe_types::oid::{self, FIRST_NORMAL_OID};
 use steppe_types::text_io::is_reg_type;
 use steppe_types::{Error, Oid, Result, SqlState};
 
 /// Stable functions that depend on nothing but their arguments and the settings that nodes are given
-/// (DateStyle, IntervalStyle, TimeZone, extra_float_digits, bytea_output).
-const SAME_EVERYWHERE: [&str; 24] = [
+/// (DateStyle, IntervalStyle, TimeZone, bytea_output; the locale is C everywhere). `age` of one argument
+/// depends on the clock, as do `timetz` of a `time`, and a `timetz` or `time` in another time zone:
+/// daylight saving time is that of today.
+const SAME_EVERYWHERE: [&str; 22] = [
     "anytextcat",
     "array_to_string",
     "concat",
@@ -40,13 +52,11 @@ const SAME_EVERYWHERE: [&str; 24] = [
     "timestamptz",
     "timestamptz_mi_interval",
     "timestamptz_pl_interval",
-    "timetz",
     "timezone",
     "to_char",
     "to_date",
     "to_timestamp",
     "string_to_array",
-    "age",
 ];
 
 /// The parameters of a statement for a node.
@@ -82,7 +92,17 @@ impl Values {
             if types.into_iter().any(|ty| ty.oid >= FIRST_NORMAL_OID) {
                 refusal.get_or_insert_with(|| "a value of a user's type".to_owned());
             }
+            let bounds = query.windows.iter().map(|window| &window.frame);
+            let bounds = bounds.flat_map(|frame| [offset(&frame.start), offset(&frame.end)]);
+            for function in bounds.flatten().filter_map(|offset| offset.in_range.as_ref()) {
+                if let Some(what) = refusal_of_call(function, &[]) {
+                    refusal.get_or_insert(what);
+                }
+            }
         });
+        if query.output().iter().filter(|target| !target.hidden).any(is_row) {
+            refusal.get_or_insert_with(|| "a row as a column".to_owned());
+        }
         match refusal {
             None => Ok(()),
             Some(what) => {
@@ -188,7 +208,8 @@ pub(super) fn is_hoisted(expr: &Expr) -> bool {
         let is_own = match expr {
             Expr::Func { func, .. } => !func.is_immutable() || !func.is_built_in(),
             Expr::Field { .. } => true,
-            _ => false,
+            Expr::CoerceViaIo { arg, ty, .. } => !is_same_text(arg.ty().oid, ty.oid),
+            other => !functions_of(other).all(Function::is_built_in),
         };
         is_own || expr.any_child(differs)
     }
@@ -213,21 +234,81 @@ pub(super) fn refusal_of(expr: &Expr) -> Option<String> {
         return Some("an object identifier".to_owned());
     }
     match expr {
-        Expr::Func { func, .. } => refusal_of_call(func),
-        Expr::Aggregate(aggregate) => refusal_of_call(&aggregate.func),
-        Expr::Window(call) => refusal_of_call(&call.func),
+        Expr::Func { func, args, .. } => refusal_of_call(func, args),
+        Expr::Aggregate(aggregate) => refusal_of_call(&aggregate.func, &aggregate.args),
+        Expr::Window(call) => refusal_of_call(&call.func, &call.args),
+        Expr::CoerceViaIo { arg, ty, .. } if !is_same_text(arg.ty().oid, ty.oid) => {
+            Some("a cast through text whose result depends on the server".to_owned())
+        }
+        Expr::Subscript { array, assigned: Some(_), .. }
+            if !matches!(**array, Expr::Default(_)) =>
+        {
+            Some("an assignment to a part of a value".to_owned())
+        }
         Expr::Var { column, .. } if *column < 0 => Some("a system column".to_owned()),
         Expr::Domain { .. } | Expr::DomainValue(_) => Some("a value of a domain".to_owned()),
         Expr::Collate { .. } => Some("COLLATE".to_owned()),
+        Expr::Field { .. } => Some("a field of a row".to_owned()),
+        other => functions_of(other).find_map(|function| refusal_of_call(function, &[])),
+    }
+}
+
+/// The functions that an expression calls, if it is not a call.
+fn functions_of(expr: &Expr) -> impl Iterator<Item = &Function> {
+    let (one, two): (&[FunctionRef], &[FunctionRef]) = match expr {
+        Expr::ScalarArrayOp { func: function, .. }
+        | Expr::Distinct { eq: function, .. }
+        | Expr::NullIf { eq: function, .. } => (std::slice::from_ref(function), &[]),
+        Expr::RowCompare { lt, eq, .. } => (lt, eq),
+        _ => (&[], &[]),
+    };
+    one.iter().chain(two).map(|function| &**function)
+}
+
+fn offset(bound: &FrameBound) -> Option<&FrameOffset> {
+    match bound {
+        FrameBound::Preceding(offset) | FrameBound::Following(offset) => Some(offset),
         _ => None,
     }
 }
 
-fn refusal_of_call(function: &Function) -> Option<String> {
+fn refusal_of_call(function: &Function, args: &[Expr]) -> Option<String> {
     let Some(name) = function.built_in_name() else {
         return Some(format!("a call of function {} over columns", function.name));
     };
-    let is_same =
-        function.is_immutable() || (!function.is_volatile() && SAME_EVERYWHERE.contains(&name));
+    let is_same = |arg: &Expr| !has_own_text(arg) && !is_time_of_day(arg);
+    let is_same = function.is_immutable()
+        || (!function.is_volatile() && SAME_EVERYWHERE.contains(&name) && args.iter().all(is_same));
     (!is_same).then(|| format!("a call of function {name}"))
+}
+
+/// Whether a cast through text gives the same on every server.
+fn is_same_text(from: Oid, to: Oid) -> bool {
+    let element = |ty| oid::element_type_of(ty).unwrap_or(ty);
+    let reads_clock = matches!(
+        element(to),
+        oid::DATE | oid::TIME | oid::TIMETZ | oid::TIMESTAMP | oid::TIMESTAMPTZ
+    );
+    !reads_clock && !is_written_differently(from)
+}
+
+fn has_own_text(expr: &Expr) -> bool {
+    matches!(expr, Expr::Row(..)) || is_written_differently(expr.ty().oid)
+}
+
+/// Whether the text of a type's values is another one with other settings that nodes are not given.
+fn is_written_differently(type_oid: Oid) -> bool {
+    let element = oid::element_type_of(type_oid).unwrap_or(type_oid);
+    matches!(element, oid::FLOAT4 | oid::FLOAT8 | oid::RECORD) || element >= FIRST_NORMAL_OID
+}
+
+fn is_time_of_day(expr: &Expr) -> bool {
+    matches!(expr.ty().oid, oid::TIME | oid::TIMETZ)
+}
+
+/// Whether an output column is a row, which no node can send as the client gets it.
+fn is_row(target: &Target) -> bool {
+    let type_oid = target.expr.ty().oid;
+    let element = oid::element_type_of(type_oid).unwrap_or(type_oid);
+    element == oid::RECORD || type_oid >= FIRST_NORMAL_OID
 }
