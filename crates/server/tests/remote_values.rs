@@ -668,3 +668,34 @@ fn random_statements_are_right_or_refused() {
 }
 
 const STATEMENTS: usize = 1200;
+
+/// A node's database has objects that hide built-in ones where a search path names their schema.
+#[test]
+fn a_nodes_own_objects_hide_no_built_in_ones() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        for k in 1..=12 {
+            both.same(&format!("INSERT INTO a VALUES ({k}, {}, 't{k}')", k % 4)).await;
+        }
+        for node in ["n1", "n2"] {
+            both.cluster.on(
+                node,
+                "CREATE FUNCTION public.abs(int) RETURNS int LANGUAGE sql AS 'SELECT 0'; \
+                 CREATE FUNCTION public.lower(text) RETURNS text LANGUAGE sql AS 'SELECT ''theirs'''; \
+                 CREATE FUNCTION public.sum_of(int, int) RETURNS int LANGUAGE sql AS 'SELECT 0'; \
+                 CREATE OPERATOR public.+ (LEFTARG = int, RIGHTARG = int, FUNCTION = public.sum_of); \
+                 CREATE DOMAIN public.int4 AS text; CREATE TABLE public.\"text\" (a int)",
+            );
+        }
+        for path in ["public, pg_catalog", "public", "pg_catalog, public"] {
+            both.both(&format!("SET search_path = {path}")).await;
+            both.whole(
+                "SELECT abs(x), lower(t), k + x, t::varchar, x::int8::int, ARRAY[k, x]::int[], NULL::text \
+                 FROM public.a WHERE k OPERATOR(pg_catalog.=) 7",
+            )
+            .await;
+            both.whole("UPDATE a SET x = abs(x) + 1, t = lower(t) WHERE k OPERATOR(pg_catalog.=) 7 RETURNING *")
+                .await;
+        }
+    });
+}

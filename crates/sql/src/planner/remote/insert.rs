@@ -143,9 +143,8 @@ impl Planner<'_> {
         super::parts::separate(&mut printed);
         values.hoist(&mut printed, relation)?;
         let columns: Vec<usize> = printed.assignments.iter().map(|(at, _)| *at).collect();
-        let (text, params) = Values::numbered(0, |name| {
-            text::of(self.ctx.catalog, &mut printed, name)
-        })?;
+        let (text, params) =
+            Values::numbered(0, |name| text::of(self.ctx.catalog, &mut printed, name))?;
         if columns.is_empty() {
             return Err(refused(relation, "INSERT without columns into distributed table"));
         }

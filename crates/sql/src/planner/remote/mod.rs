@@ -110,8 +110,7 @@ impl Planner<'_> {
         let mut values = Values::new(self.param_types.len());
         parts::separate(query);
         values.hoist(query, &first)?;
-        let (text, params) =
-            Values::numbered(0, |name| text::of(self.ctx.catalog, query, name))?;
+        let (text, params) = Values::numbered(0, |name| text::of(self.ctx.catalog, query, name))?;
         let key = inserted_parameter(query, &first)
             .and_then(|key| params.iter().position(|param| *param == key));
         let target = match (target, key) {

@@ -94,9 +94,8 @@ impl Planner<'_> {
             _ => None,
         };
         values.hoist(&mut query, relation)?;
-        let (text, params) = Values::numbered(params_before, |name| {
-            text::of(self.ctx.catalog, &mut query, name)
-        })?;
+        let (text, params) =
+            Values::numbered(params_before, |name| text::of(self.ctx.catalog, &mut query, name))?;
         if let Some((distribution, type_oid)) =
             relation.distribution.clone().zip(key_type(relation))
             && let Some(place) = params.iter().position(|param| Some(*param) == keys)
