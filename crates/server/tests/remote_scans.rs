@@ -517,3 +517,87 @@ fn lists_of_keys_ask_their_nodes() {
         held.rollback().await.expect("it ends");
     });
 }
+
+/// Nodes aggregate their rows, and the coordinator their results.
+#[test]
+fn aggregates_are_split() {
+    run(async {
+        let Some(both) = Both::start().await else { return };
+        let table = "kinds (id int, i2 smallint, i8 bigint, f8 float8, f4 real, n numeric, b bool, t text, d date)";
+        rows(&both.steppe, &format!("CREATE TABLE {table} DISTRIBUTE BY HASH (id)")).await;
+        rows(&both.plain, &format!("CREATE TABLE {table}")).await;
+        let aggregates = [
+            "count(*), count(i2), count(t), count(DISTINCT i2)",
+            "sum(i2), sum(id), sum(i8), sum(n), sum(f8), sum(f4)",
+            "avg(i2), avg(id), avg(i8), avg(n), avg(f8), avg(f4)",
+            "min(i2), max(i8), min(f8), max(n), min(d), max(d), min(t), max(t)",
+            "bool_and(b), bool_or(b), every(b)",
+            "count(*) FILTER (WHERE i2 > 3), sum(i8) FILTER (WHERE b), avg(n) FILTER (WHERE false)",
+            "sum(id) + count(*) * 2, coalesce(sum(n), 0), avg(id) > 5",
+            "string_agg(t, ',' ORDER BY t), array_agg(id ORDER BY id), sum(DISTINCT i2)",
+            "stddev(i2), variance(n)",
+            "sum(i2 * 2), max(length(t)), min(-id)",
+        ];
+        for is_filled in [false, true] {
+            if is_filled {
+                for id in 0..40 {
+                    let null = if id % 7 == 0 { "NULL" } else { "1" };
+                    both.same(&format!(
+                        "INSERT INTO kinds VALUES ({id}, {id} % 5 * {null}, 9000000000000000000 / ({id} + 1), \
+                         {id} * 0.5, {id} * 0.25, {id} * 1.1 * {null}, {id} % 3 = 0, 't' || {id} % 4, \
+                         date '2026-01-01' + {id})"
+                    ))
+                    .await;
+                }
+            }
+            for list in aggregates {
+                for rest in [
+                    "",
+                    "WHERE id > 100",
+                    "WHERE id IN (3, 4, 5)",
+                    "WHERE id = ANY ('{}')",
+                    "WHERE t <> 't1' AND random() < 2",
+                    "HAVING count(*) > 3",
+                    "LIMIT 0",
+                ] {
+                    both.same(&format!("SELECT {list} FROM kinds {rest}")).await;
+                }
+                for rest in [
+                    "GROUP BY i2 ORDER BY i2",
+                    "GROUP BY t, b ORDER BY t, b",
+                    "GROUP BY i2 HAVING sum(id) > 50 AND i2 > 1 ORDER BY i2",
+                    "GROUP BY id % 3 ORDER BY id % 3 LIMIT 2",
+                    "WHERE b GROUP BY id ORDER BY id",
+                    "GROUP BY ROLLUP (i2, b) ORDER BY i2, b",
+                ] {
+                    both.same(&format!("SELECT {list} FROM kinds {rest}")).await;
+                }
+            }
+        }
+        for sql in [
+            "SELECT DISTINCT count(*) FROM kinds GROUP BY i2 ORDER BY 1",
+            "SELECT i2, sum(count(*)) OVER (ORDER BY i2) FROM kinds GROUP BY i2 ORDER BY 1",
+            "SELECT * FROM (SELECT i2, count(*) AS c FROM kinds GROUP BY i2) s WHERE s.i2 = 2 AND s.c > 1",
+            "SELECT a.aid, (SELECT count(*) FROM kinds k WHERE k.i2 = a.bid) FROM accounts a ORDER BY 1",
+            "WITH s AS (SELECT b, sum(i8 / 1000) AS x FROM kinds GROUP BY b) SELECT * FROM s x JOIN s y USING (b) ORDER BY b",
+            "SELECT sum(i8) FROM kinds k JOIN accounts a ON k.id = a.aid",
+            "SELECT count(*) FROM kinds HAVING false",
+            "SELECT 1 FROM kinds HAVING true",
+            "SELECT sum(1 / id) FROM kinds",
+            "SELECT sum(i2::int4 * 1000000000) FROM kinds",
+            "PREPARE p (int) AS SELECT count(*), sum(id + $1) FROM kinds WHERE i2 < $1 GROUP BY i2 + $1 ORDER BY 1, 2",
+            "EXECUTE p (3)",
+            "SELECT count(*) FROM (SELECT DISTINCT t FROM kinds) s",
+            "SELECT (SELECT max(k.id) + count(a.aid) FROM kinds k) FROM accounts a",
+        ] {
+            both.same(sql).await;
+        }
+        let plan = "EXPLAIN VERBOSE SELECT t, avg(i8), count(*) FROM kinds WHERE i2 > 1 GROUP BY t";
+        let plan = rows(&both.steppe, plan).await.join(" ");
+        for part in
+            ["Remote query: SELECT kinds.t, sum(kinds.i8)", "GROUP BY kinds.t", "Nodes: 2 of 2"]
+        {
+            assert!(plan.contains(part), "{plan}");
+        }
+    });
+}

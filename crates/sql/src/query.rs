@@ -72,6 +72,8 @@ pub struct Query {
     pub determining_keys: Vec<Oid>,
     /// HAVING
     pub having: Option<Expr>,
+    /// Each node computes it over its own rows, and the rows are those of all. The planner has made it.
+    pub on_nodes: bool,
     /// DISTINCT
     pub distinct: Distinct,
     /// ORDER BY

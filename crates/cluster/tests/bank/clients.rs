@@ -35,7 +35,8 @@ const SUM: RemoteStatement<'_> = RemoteStatement {
     effect: Effect::Read,
 };
 /// The same, row by row.
-const ROWS: RemoteStatement<'_> = RemoteStatement { text: "SELECT balance FROM public.account", ..SUM };
+const ROWS: RemoteStatement<'_> =
+    RemoteStatement { text: "SELECT balance FROM public.account", ..SUM };
 /// A statement whose snapshot is taken when it is executed.
 const KEPT_SUM: RemoteStatement<'_> = RemoteStatement {
     text: "INSERT INTO public.sums SELECT sum(balance) FROM public.account RETURNING total",

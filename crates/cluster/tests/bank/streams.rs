@@ -101,7 +101,8 @@ fn a_rollback_to_a_savepoint_ends_what_was_opened_in_it() {
     let mark = transaction.mark();
     run(&mut transaction, "INSERT INTO public.t VALUES (2)", node).expect("a row");
     let inside = one(&mut transaction, &series, node, 10);
-    let error = run(&mut transaction, "INSERT INTO public.t VALUES (1)", node).expect_err("a duplicate");
+    let error =
+        run(&mut transaction, "INSERT INTO public.t VALUES (1)", node).expect_err("a duplicate");
     assert_eq!(error.sqlstate(), SqlState::UNIQUE_VIOLATION);
     assert!(error.fields().context.as_deref().is_some_and(|text| text.contains("dn1")));
     transaction.rollback_to(mark);

@@ -15,6 +15,7 @@ impl Query {
     /// An empty query of a kind.
     pub fn new(command: Command) -> Query {
         Query {
+            on_nodes: false,
             command,
             rtes: Vec::new(),
             from: Vec::new(),

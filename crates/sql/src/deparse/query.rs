@@ -362,6 +362,7 @@ impl Printer<'_> {
             command,
             rtes: _,
             determining_keys: _,
+            on_nodes: _,
             from: _,
             filter: _,
             targets,

@@ -48,6 +48,14 @@ impl Planner<'_> {
     }
 
     fn query_with_ctes(&mut self, query: &mut Query) -> Result<Plan> {
+        if query.on_nodes {
+            return self.partial_on_nodes(query);
+        }
+        if self.has_remote_scans
+            && let Some(mut split) = self.split_for_nodes(query)
+        {
+            return self.plan_level(&mut split);
+        }
         let Some(mut by_index) = self.extremes_by_index(query) else {
             return self.plan_level(query);
         };

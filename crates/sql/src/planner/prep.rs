@@ -116,6 +116,7 @@ pub(crate) fn is_barrier(view: &Relation) -> bool {
 /// Whether rows that a sub-select hands up may be dropped before it counts or numbers them.
 pub(super) fn may_push(query: &Query) -> bool {
     query.command == Command::Select
+        && !query.on_nodes
         && query.limit.is_none()
         && query.offset.is_none()
         && query.row_locks.is_empty()

@@ -16,6 +16,7 @@
 
 mod facts;
 mod insert;
+mod partial;
 mod parts;
 mod scan;
 mod text;

@@ -85,6 +85,15 @@ impl Planner<'_> {
         query.targets = columns.iter().map(column).collect::<Result<_>>()?;
         query.filter =
             and_all(sent.into_iter().map(|condition| over_one(condition, rte)).collect());
+        self.node_query(query, relation)
+    }
+
+    /// The statement for the nodes of a query of one table. Returns the types of its columns, too.
+    pub(super) fn node_query(
+        &mut self,
+        mut query: Query,
+        relation: &Arc<Relation>,
+    ) -> Result<(RemoteQuery, Vec<TypeRef>)> {
         let types: Vec<TypeRef> = query.targets.iter().map(|target| target.expr.ty()).collect();
         let mut target = self.scan_target(&mut query, relation)?;
         let params_before = self.scan_params;
@@ -211,7 +220,7 @@ fn is_key(expr: &Expr, key: usize) -> bool {
 }
 
 /// Whether a node can check a condition on the columns of one entry.
-fn is_sent(condition: &Expr, rte: usize) -> bool {
+pub(super) fn is_sent(condition: &Expr, rte: usize) -> bool {
     // The coordinator computes nothing in a branch, which may never be evaluated.
     fn is_known(expr: &Expr, rte: usize, in_branch: bool) -> bool {
         let is_branch = in_branch || matches!(expr, Expr::Case { .. } | Expr::Coalesce { .. });
@@ -243,7 +252,7 @@ fn calls_user(expr: &Expr) -> bool {
 }
 
 /// A condition on an entry, which is the only one of another query.
-fn over_one(condition: Expr, rte: usize) -> Expr {
+pub(super) fn over_one(condition: Expr, rte: usize) -> Expr {
     let moved: std::result::Result<Expr, std::convert::Infallible> =
         condition.transform(&mut |expr| {
             Ok(match expr {
