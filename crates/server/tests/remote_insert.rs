@@ -129,7 +129,6 @@ fn many_rows_are_inserted_as_by_postgresql() {
             "INSERT INTO accounts (aid, note) SELECT aid + 100000, note FROM accounts WHERE bid = 1",
             "INSERT INTO remainders SELECT a.aid, h.t FROM accounts a JOIN here h ON h.a = a.aid",
             "INSERT INTO turns SELECT count(*), min(note) FROM accounts",
-            "INSERT INTO here SELECT aid FROM accounts WHERE aid < 5",
             "INSERT INTO accounts (aid) SELECT 1 WHERE false",
             "INSERT INTO accounts (aid) SELECT 1 WHERE false RETURNING *",
             "INSERT INTO remainders SELECT i, 'v' || i FROM generate_series(-50, 50) i",
@@ -145,6 +144,7 @@ fn many_rows_are_inserted_as_by_postgresql() {
              ('00000000-0000-0000-0000-0000000000' || lpad(i::text, 2, '0'))::uuid, \
              ARRAY['a\"b', NULL, 'c,d'], ARRAY[[i, 2], [3, NULL]], 'c' \
              FROM generate_series(1, 40) i",
+            "INSERT INTO here SELECT aid FROM accounts WHERE aid < 5",
             "INSERT INTO everything (name) VALUES (NULL), ('other'), ('third')",
             "INSERT INTO everything (name, d, r) VALUES ('nan', 'NaN', '-Infinity'), ('x', 1e300, 1e-30)",
         ] {
@@ -247,7 +247,6 @@ fn on_conflict_with_many_rows_is_one_statement() {
              bid = (SELECT max(a) FROM here)",
             "INSERT INTO accounts (aid) VALUES (91), (92) RETURNING random()",
             "INSERT INTO accounts (aid) VALUES (91), (92) RETURNING (SELECT max(a) FROM here)",
-            "INSERT INTO branches VALUES (1, 'a'), (2, 'b') ON CONFLICT DO NOTHING",
         ] {
             both.refused(sql).await;
         }

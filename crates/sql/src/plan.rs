@@ -200,6 +200,8 @@ pub enum RelationLock {
     RowShare,
     /// INSERT, UPDATE, DELETE
     RowExclusive,
+    /// Changes of all copies of a replicated table that depend on its rows.
+    ShareRowExclusive,
 }
 
 /// A column of the result, as in RowDescription.

@@ -13,6 +13,7 @@ pub fn lock_mode(lock: RelationLock) -> RelationLockMode {
         RelationLock::AccessShare => RelationLockMode::AccessShare,
         RelationLock::RowShare => RelationLockMode::RowShare,
         RelationLock::RowExclusive => RelationLockMode::RowExclusive,
+        RelationLock::ShareRowExclusive => RelationLockMode::ShareRowExclusive,
     }
 }
 

@@ -15,9 +15,9 @@
 //! The node computes ON CONFLICT and RETURNING, as in a statement of one row ([`super::values`]).
 
 use super::values::Values;
-use super::{ROUND_TRIP, check_unchanged_key, contains_sublink, refused, text};
+use super::{ROUND_TRIP, check_unchanged_key, contains_sublink, every, refused, text};
 use crate::expr::{Expr, Place, TypeRef};
-use crate::plan::{Cost, Plan, PlanNode, RelationLock, RemoteConflict, RemoteInsert, ScanRelation};
+use crate::plan::{Cost, Plan, PlanNode, RemoteConflict, RemoteInsert, ScanRelation};
 use crate::planner::{Planner, node};
 use crate::query::{Command, Overriding, Query, Rte, RteKind, Target};
 use std::sync::Arc;
@@ -92,6 +92,7 @@ impl Planner<'_> {
         relation: Arc<Relation>,
     ) -> Result<Plan> {
         check(query, &relation)?;
+        let lock = every::lock(query, &relation);
         let conflict = match &query.on_conflict {
             None => RemoteConflict::Error,
             Some(conflict) if conflict.update.is_none() => RemoteConflict::Nothing,
@@ -101,7 +102,7 @@ impl Planner<'_> {
         query.on_conflict = None;
         query.returning = Vec::new();
         let child = self.insert_source(query)?;
-        self.use_relation(relation.oid, RelationLock::RowExclusive);
+        self.use_relation(relation.oid, lock);
         let Cost { total, rows, width, .. } = child.cost;
         let rows = if sent.types.is_empty() { 0.0 } else { rows };
         let total = total + ROUND_TRIP;
@@ -178,8 +179,6 @@ fn check(query: &Query, relation: &Relation) -> Result<()> {
         "WITH CHECK OPTION over distributed table"
     } else if named.into_iter().any(contains_sublink) {
         "a sub-select in ON CONFLICT or RETURNING of distributed table"
-    } else if distribution.is_replicated() && query.on_conflict.is_some() {
-        "ON CONFLICT of the replicated table"
     } else {
         return check_unchanged_key(query, relation, distribution);
     };

@@ -14,6 +14,7 @@
 //! facts say so ([`facts`]). The node computes only what it computes as the coordinator would
 //! ([`values`]). A statement that does not fit is refused (0A000), never sent in part.
 
+mod every;
 mod facts;
 mod insert;
 mod partial;
@@ -97,7 +98,9 @@ impl Planner<'_> {
         }
         for table in &facts.tables {
             let lock = match query.result_relation {
-                Some(rte) if table.level == 0 && table.rte == rte => RelationLock::RowExclusive,
+                Some(rte) if table.level == 0 && table.rte == rte => {
+                    every::lock(query, &table.relation)
+                }
                 _ if facts.locks_rows => RelationLock::RowShare,
                 _ => RelationLock::AccessShare,
             };
@@ -212,7 +215,10 @@ fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
         return Err(apart(relation, copy));
     }
     let Some(key) = keyed.values.first().cloned() else {
-        return Err(without_key(relation, distribution));
+        return match every::of_change(query, facts)? {
+            Some(target) => Ok(target),
+            None => Err(without_key(relation, distribution)),
+        };
     };
     check_unchanged_key(query, relation, distribution)?;
     let others = keyed.others(&key)?.into();
@@ -275,6 +281,9 @@ fn of_copies(
     let Some((first, of)) = copies.first() else {
         return Err(Error::internal("a statement has no distributed table"));
     };
+    if let Some(target) = every::of_change(query, facts)? {
+        return Ok(target);
+    }
     if let Some((relation, _)) = copies.iter().find(|(_, copy)| !copy.is_replicated()) {
         return Err(refused(relation, "a statement of the round-robin distributed table"));
     }
