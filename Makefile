@@ -9,7 +9,8 @@ CRASH_SEEDS ?= 2000
 binaries := $(or $(CARGO_TARGET_DIR),target)
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint format docs bench crash fuzz kill9 histories golden differential ddl-load set-up-build set-up-test
+.PHONY: help run test lint format docs bench crash fuzz kill9 histories golden differential ddl-load set-up-build set-up-test \
+	cluster cluster-stop
 
 help: ## This list
 	@echo 'make COMMAND, where COMMAND is'
@@ -21,6 +22,13 @@ run: set-up-build ## Build a release and start the server (LISTEN=127.0.0.1:5433
 	@echo 'Connect with:  psql -h $(firstword $(subst :, ,$(LISTEN))) -p $(lastword $(subst :, ,$(LISTEN))) -U postgres postgres'
 	@echo
 	@exec $(binaries)/release/steppe serve --listen $(LISTEN) --data-dir $(DATA) $(ARGS)
+
+cluster: set-up-test ## Two PostgreSQL nodes and a coordinator on loopback, with tables; Ctrl-C stops them (ARGS="--port 5440 --prefix DIR")
+	cargo build --release --bin steppe
+	@exec tools/cluster.sh start --steppe $(binaries)/release/steppe $(ARGS)
+
+cluster-stop: ## Stop what make cluster has started
+	@tools/cluster.sh stop
 
 test: set-up-test ## Every test: unit, crash simulation, golden SQL, kill -9
 	@CRASH_SEEDS=$(CRASH_SEEDS) CYCLES=$(CYCLES) tools/test.sh

@@ -1,7 +1,7 @@
 //! Citus' functions and views, over Steppe's distributed tables.
 //!
 //! - `tables`: a local table becomes a distributed one, and back.
-//! - `nodes`: nodes by host and port; statements that run on all of them.
+//! - `nodes`: nodes by host and port, and statements that run on all of them.
 //! - `views`: the tables of Citus' catalog that describe nodes, tables and shards.
 //! - `show`: the rows of these.
 //!

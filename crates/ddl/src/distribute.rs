@@ -25,7 +25,7 @@ use steppe_types::{Error, Oid, Result, SqlState};
 /// The distribution that a table gets.
 #[derive(Clone, Copy, Debug)]
 pub enum Wanted<'a> {
-    /// By the hash of a column, in so many shards.
+    /// By the hash of a column.
     Hash {
         /// The column's name.
         column: &'a str,
@@ -43,7 +43,7 @@ pub enum Wanted<'a> {
 pub enum Together {
     /// All with as many shards and a key of the same type.
     Default,
-    /// No other table yet.
+    /// A new group of tables.
     None,
     /// This table's.
     With(Oid),
