@@ -11,8 +11,8 @@ use super::reloptions::{self, Owner};
 use super::table::default_text;
 use super::table_change::TableChange;
 use super::{
-    DdlContext, add_column, create_view, distribution, foreign_key, node, not_null, partition,
-    tablespace, trigger, types,
+    DdlContext, add_column, create_view, distribution, foreign_key, not_null, partition,
+    redistribute, tablespace, trigger, types,
 };
 use super::{generated, identity, persistence, retype, validate};
 use std::sync::Arc;
@@ -35,7 +35,7 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
         ObjectKind::View => "ALTER VIEW",
         _ => "ALTER TABLE",
     };
-    node::refuse_actions(ctx, &stmt.commands)?;
+    let is_redistributed = redistribute::is_asked(&stmt.commands)?;
     let is_light = |c: &Command| {
         matches!(
             c,
@@ -66,6 +66,9 @@ pub(crate) fn alter_table(ctx: &mut DdlContext<'_>, stmt: &AlterTableStmt) -> Re
     distribution::check_actions(ctx, &relation, &stmt.commands)?;
     ctx.check_not_in_use(&relation, "ALTER TABLE")?;
     partition::check_not_detaching(&relation)?;
+    if is_redistributed {
+        return redistribute::alter(ctx, &relation, &stmt.commands).map(|()| tag);
+    }
     persistence::check(ctx, &relation, &stmt.commands)?;
     let read = retype::columns_read(ctx, &relation, &stmt.commands);
     let mut commands: Vec<&Command> = stmt.commands.iter().collect();

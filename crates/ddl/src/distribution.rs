@@ -90,7 +90,7 @@ pub(super) fn refuse_of_query(
 }
 
 /// The nodes of TO, by their OIDs; without TO all data nodes.
-fn nodes(ctx: &mut DdlContext<'_>, to: Option<&NodeSet>) -> Result<Vec<Oid>> {
+pub(super) fn nodes(ctx: &mut DdlContext<'_>, to: Option<&NodeSet>) -> Result<Vec<Oid>> {
     let mut nodes: Vec<Oid> = match to {
         None => {
             let catalog = ctx.catalog();
@@ -119,7 +119,11 @@ fn nodes(ctx: &mut DdlContext<'_>, to: Option<&NodeSet>) -> Result<Vec<Oid>> {
 }
 
 /// The method that is written, and the attribute number of its key.
-fn method(ctx: &DdlContext<'_>, table: &Relation, by: &DistributeBy) -> Result<(Method, i16)> {
+pub(super) fn method(
+    ctx: &DdlContext<'_>,
+    table: &Relation,
+    by: &DistributeBy,
+) -> Result<(Method, i16)> {
     let (method, word) = match by.method {
         DistributionMethod::Hash => (Method::Hash, "hash"),
         DistributionMethod::Modulo => (Method::Modulo, "modulo"),
@@ -198,6 +202,22 @@ pub(super) fn check_key(table: &Relation, attnums: &[i16]) -> Result<()> {
     }
 }
 
+/// 0A000 if the nodes of a distribution cannot keep an index of the table unique.
+pub(super) fn check_keys_of(
+    ctx: &mut DdlContext<'_>,
+    table: &Relation,
+    distribution: &Distribution,
+) -> Result<()> {
+    let of = Relation { distribution: Some(Arc::new(distribution.clone())), ..table.clone() };
+    for index in ctx.catalog().indexes_of(table) {
+        if let Some(info) = index.index.as_ref().filter(|info| info.unique) {
+            let attnums: Vec<i16> = info.keys.iter().map(|key| key.attnum).collect();
+            check_key(&of, &attnums)?;
+        }
+    }
+    Ok(())
+}
+
 /// 0A000 for an action of ALTER TABLE that the nodes of a distributed table cannot follow. (All others
 /// are found by the table's change.)
 pub(super) fn check_actions(
@@ -243,7 +263,11 @@ fn refused_action(command: &AlterTableCommand) -> Option<&'static str> {
         | Command::DropIdentity { .. }
         | Command::SetOptions(_)
         | Command::ResetOptions(_)
-        | Command::ChangeOwner(_) => return None,
+        | Command::ChangeOwner(_)
+        | Command::DistributeBy(_)
+        | Command::ToNodes(_)
+        | Command::AddNodes(_)
+        | Command::DeleteNodes(_) => return None,
         _ => "this action",
     })
 }

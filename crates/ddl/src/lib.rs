@@ -55,6 +55,7 @@ mod operator;
 mod owner;
 mod partition;
 mod persistence;
+mod redistribute;
 mod references;
 mod reloptions;
 mod rename;

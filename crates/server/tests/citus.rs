@@ -178,3 +178,46 @@ fn a_node_is_added_by_its_host_and_port() {
         assert!(rows(&client, active).await.is_empty());
     });
 }
+
+#[test]
+fn rows_move_to_the_nodes_and_back() {
+    run(async {
+        let Some((cluster, client)) = installed().await else { return };
+        let make = "CREATE TABLE t (a bigint PRIMARY KEY, gone int, b text, \
+                    c int GENERATED ALWAYS AS IDENTITY); ALTER TABLE t DROP COLUMN gone; \
+                    CREATE INDEX ON t (b); CREATE VIEW v AS SELECT count(*) FROM t; \
+                    INSERT INTO t (a, b) SELECT i, 'row ' || i FROM generate_series(1, 5000) i";
+        rows(&client, make).await;
+        let sums = "SELECT count(*), sum(a), sum(c), max(b), sum(hashtext(b)::bigint) FROM t";
+        let before = value(&client, sums).await;
+        rows(&client, "BEGIN; SELECT create_distributed_table('t', 'a'); ROLLBACK").await;
+        assert_eq!(value(&client, sums).await, before);
+        rows(&client, "SELECT create_distributed_table('t', 'a', shard_count => 5)").await;
+        assert_eq!(value(&client, sums).await, before);
+        assert_eq!(value(&client, "SELECT * FROM v").await, "5000");
+        let on_nodes: Vec<u32> = ["n1", "n2"]
+            .iter()
+            .map(|node| cluster.on(node, "SELECT count(*) FROM t").parse().expect("a number"))
+            .collect();
+        assert_eq!(on_nodes.iter().sum::<u32>(), 5000);
+        assert!(on_nodes.iter().all(|count| *count > 1000), "{on_nodes:?}");
+        for key in [1, 77, 5000] {
+            let row = value(&client, &format!("SELECT b FROM t WHERE a = {key}")).await;
+            assert_eq!(row, format!("row {key}"));
+        }
+        let left = "SELECT count(*) FROM pg_class WHERE relname LIKE 't%rows%'";
+        assert_eq!(value(&client, left).await, "0");
+        rows(&client, "INSERT INTO t (a, b) VALUES (5001, 'new')").await;
+        let before = value(&client, sums).await;
+        rows(&client, "SELECT undistribute_table('t')").await;
+        assert_eq!(value(&client, sums).await, before);
+        assert_eq!(cluster.on("n2", "SELECT to_regclass('t')"), "");
+        assert_eq!(value(&client, "SELECT count(*) FROM citus_tables").await, "0");
+        let twice = "INSERT INTO t (a, b) VALUES (5001, 'again')";
+        assert!(refused(&client, twice).await.starts_with("23505"));
+        rows(&client, "SELECT create_reference_table('t')").await;
+        assert_eq!(value(&client, sums).await, before);
+        assert_eq!(cluster.on("n1", "SELECT count(*) FROM t"), "5001");
+        assert_eq!(cluster.on("n2", "SELECT count(*) FROM t"), "5001");
+    });
+}

@@ -233,7 +233,6 @@ const COMMANDS: &[&str] = &[
     "ALTER TABLE d CLUSTER ON d_pkey",
     "ALTER TABLE d DISABLE TRIGGER ALL",
     "ALTER TABLE d DISTRIBUTE BY ROUNDROBIN",
-    "ALTER TABLE d ADD NODE (n1)",
     "ALTER TABLE d ALTER a TYPE bigint",
     "ALTER TABLE d ALTER b TYPE bigint USING b + 1",
     "ALTER TABLE d ADD c serial",
@@ -290,5 +289,55 @@ fn nothing_reads_or_writes_rows_here() {
         rows(&client, "ANALYZE").await;
         let size = "SELECT reltuples, relpages FROM pg_class WHERE relname = 'd'";
         assert_eq!(rows(&client, size).await, ["-1|0"]);
+    });
+}
+
+#[test]
+fn an_empty_table_gets_other_nodes() {
+    run(async {
+        let Some((cluster, client)) = with_nodes().await else { return };
+        let on = |node: &str| cluster.on(node, "SELECT to_regclass('t'), to_regclass('i')");
+        rows(
+            &client,
+            "CREATE TABLE t (a int PRIMARY KEY, b text) DISTRIBUTE BY HASH (a) TO NODE (n1)",
+        )
+        .await;
+        rows(&client, "CREATE INDEX i ON t (b)").await;
+        assert_eq!((on("n1"), on("n2")), ("t|i".into(), "|".into()));
+        rows(&client, "ALTER TABLE t ADD NODE (n2)").await;
+        assert_eq!((on("n1"), on("n2")), ("t|i".into(), "t|i".into()));
+        assert_eq!(rows(&client, CLASSES).await, ["t|H|1|1|480|{n1,n2}"]);
+        for key in 0..40 {
+            rows(&client, &format!("INSERT INTO t VALUES ({key})")).await;
+        }
+        assert_ne!(cluster.on("n1", "SELECT count(*) FROM t"), "40");
+        let delete = "ALTER TABLE t DELETE NODE (n1)";
+        let refusal = "0A000 not supported yet: redistribution of table \"t\", which has rows";
+        assert!(failure(&client, delete).await.starts_with(refusal));
+        rows(&client, "TRUNCATE t").await;
+        for (action, refusal) in [
+            ("ADD NODE (n1)", "42710 table \"t\" is on one of these nodes already"),
+            ("DELETE NODE (n1, n2)", "42P16 table \"t\" would be on no node"),
+            ("DISTRIBUTE BY HASH (b)", "0A000 Cannot create index"),
+            ("DISTRIBUTE BY MODULO (b)", "42809 Column b is not a modulo"),
+        ] {
+            let refused = failure(&client, &format!("ALTER TABLE t {action}")).await;
+            assert!(refused.starts_with(refusal), "{action}: {refused}");
+        }
+        rows(&client, delete).await;
+        assert_eq!((on("n1"), on("n2")), ("|".into(), "t|i".into()));
+        let missing = failure(&client, delete).await;
+        assert!(missing.starts_with("42704 table \"t\" is not on all of these nodes"), "{missing}");
+        rows(&client, "BEGIN; ALTER TABLE t ADD NODE (n1), DISTRIBUTE BY REPLICATION; ROLLBACK")
+            .await;
+        assert_eq!((on("n1"), on("n2")), ("|".into(), "t|i".into()));
+        rows(&client, "ALTER TABLE t ADD NODE (n1), DISTRIBUTE BY REPLICATION").await;
+        rows(&client, "INSERT INTO t VALUES (1)").await;
+        for node in ["n1", "n2"] {
+            assert_eq!(cluster.on(node, "SELECT count(*) FROM t"), "1");
+        }
+        rows(&client, "CREATE TABLE l (a int)").await;
+        let local = failure(&client, "ALTER TABLE l TO NODE (n1)").await;
+        assert!(local.starts_with("0A000 not supported yet: ALTER TABLE … TO NODE of a local"));
     });
 }

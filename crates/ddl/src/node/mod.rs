@@ -15,8 +15,7 @@ use std::sync::Arc;
 use steppe_catalog::objects::{Node, NodeGroup, NodeKind, Object};
 use steppe_catalog::{BOOTSTRAP_SUPERUSER, Catalog, ObjectId, Relation};
 use steppe_sql::ast::{
-    AlterNodeStmt, AlterTableCommand, CreateNodeGroupStmt, CreateNodeStmt, DropNodeGroupStmt,
-    DropNodeStmt, Location,
+    AlterNodeStmt, CreateNodeGroupStmt, CreateNodeStmt, DropNodeGroupStmt, DropNodeStmt,
 };
 use steppe_txn::RelationLockMode;
 use steppe_types::{Error, Oid, Result, SqlState};
@@ -133,22 +132,6 @@ pub(super) fn drop_group(ctx: &mut DdlContext<'_>, drop: &DropNodeGroupStmt) -> 
     check_unused(ctx, Object::NodeGroup(oid))?;
     ctx.store.remove::<NodeGroup>(ctx.store.changes(ctx.pending), oid);
     Ok(())
-}
-
-/// 0A000 for ALTER TABLE's actions about nodes.
-pub(super) fn refuse_actions(ctx: &DdlContext<'_>, commands: &[AlterTableCommand]) -> Result<()> {
-    let action = commands.iter().find_map(|command| match command {
-        AlterTableCommand::DistributeBy(by) => Some(("DISTRIBUTE BY", by.location)),
-        AlterTableCommand::ToNodes(_) => Some(("TO NODE", Location::NONE)),
-        AlterTableCommand::AddNodes(_) => Some(("ADD NODE", Location::NONE)),
-        AlterTableCommand::DeleteNodes(_) => Some(("DELETE NODE", Location::NONE)),
-        _ => None,
-    });
-    match action {
-        Some((action, location)) => Err(Error::not_supported(format!("ALTER TABLE … {action}"))
-            .at(location.position(ctx.source))),
-        None => Ok(()),
-    }
 }
 
 /// Excludes other transactions from changing nodes.

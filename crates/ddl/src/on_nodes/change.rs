@@ -35,6 +35,22 @@ pub(super) fn statements(
     }
 }
 
+/// The statements that drop a table which has no rows. A node that has some fails with 0A000.
+pub(super) fn drop_empty(old: &NodeTable) -> [String; 3] {
+    let name = old.full_name();
+    let message = format!("redistribution of table \"{}\", which has rows", old.name);
+    let message = simple_quote_literal(&format!("not supported yet: {message}"));
+    let body = format!(
+        "BEGIN IF EXISTS (SELECT FROM {name}) THEN RAISE EXCEPTION USING ERRCODE = '0A000', \
+         MESSAGE = {message}; END IF; END"
+    );
+    [
+        format!("LOCK TABLE {name} IN ACCESS EXCLUSIVE MODE"),
+        format!("DO {}", simple_quote_literal(&body)),
+        format!("DROP TABLE {name}"),
+    ]
+}
+
 fn cascade(cascades: bool) -> &'static str {
     if cascades { " CASCADE" } else { "" }
 }

@@ -39,8 +39,7 @@ pub(crate) struct Touched {
 pub(super) fn touch(ctx: &mut DdlContext<'_>, relation: &Relation) {
     let table = match &relation.index {
         Some(info) => info.table,
-        None if relation.is_distributed() => relation.oid,
-        None => return,
+        None => relation.oid,
     };
     if ctx.touched.tables.iter().any(|(known, _)| *known == table) {
         return;
@@ -63,6 +62,18 @@ pub(super) fn finish(ctx: &mut DdlContext<'_>) -> Result<()> {
     let catalog = ctx.catalog();
     for (oid, before) in touched.tables {
         let after = catalog.relation(oid).and_then(|table| NodeTable::of(&catalog, table));
+        if let (Some(before), Some(after)) = (&before, &after)
+            && before.distribution != after.distribution
+        {
+            // The nodes of both must lose the old table before they get the new one.
+            for text in change::drop_empty(before) {
+                leave(ctx, &before.distribution.nodes, text)?;
+            }
+            for text in change::statements(None, Some(after), false)? {
+                leave(ctx, &after.distribution.nodes, text)?;
+            }
+            continue;
+        }
         let texts = change::statements(before.as_ref(), after.as_ref(), touched.cascades)?;
         let Some(table) = after.or(before) else { continue };
         let nodes = &table.distribution.nodes;
