@@ -78,13 +78,9 @@ impl SharedSession {
         let opener = NodeOpener::new(connection_words(node)?);
         let key = opener.key(&self.identity.user, &self.identity.database);
         tokio::task::block_in_place(|| {
-            let opened = opener.open(&key, Instant::now() + CONNECT_TIME);
-            let mut connection = opened.map_err(|failure| match failure {
-                OpenFailure::Interrupted(error)
-                | OpenFailure::Down(error)
-                | OpenFailure::Full(error)
-                | OpenFailure::Refused(error) => error,
-            })?;
+            let deadline = Instant::now() + CONNECT_TIME;
+            let mut connection = opener.open(&key, deadline).map_err(OpenFailure::into_error)?;
+            connection.bring_to(&self.text_settings(), deadline)?;
             let answers = connection.query_in_place_until(text, None);
             connection.close();
             let Some(last) = answers?.pop() else { return Ok(None) };

@@ -151,7 +151,8 @@ impl SharedSession {
         self.replayed(&self.replayed.of_statements, &OF_STATEMENTS)
     }
 
-    fn text_settings(&self) -> Settings {
+    /// The same for texts of the client's own.
+    pub(crate) fn text_settings(&self) -> Settings {
         self.replayed(&self.replayed.of_texts, &OF_TEXTS)
     }
 

@@ -188,7 +188,8 @@ fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
         };
         let type_oid = relation.columns.get(column).map_or(0, |column| column.type_oid);
         if found.is_empty() {
-            return Err(without_key(relation, distribution));
+            let of_change = every::of_change(query, facts)?;
+            return of_change.ok_or_else(|| without_key(relation, distribution));
         }
         let table = Keyed { relation, distribution, type_oid, values: found, others: Vec::new() };
         match &mut keyed {
@@ -215,10 +216,7 @@ fn target(query: &Query, facts: &Facts) -> Result<RemoteTarget> {
         return Err(apart(relation, copy));
     }
     let Some(key) = keyed.values.first().cloned() else {
-        return match every::of_change(query, facts)? {
-            Some(target) => Ok(target),
-            None => Err(without_key(relation, distribution)),
-        };
+        return Err(without_key(relation, distribution));
     };
     check_unchanged_key(query, relation, distribution)?;
     let others = keyed.others(&key)?.into();

@@ -90,14 +90,20 @@ impl Planner<'_> {
         inner.from = vec![FromItem::Rte(0)];
         inner.filter = query.filter.as_ref().map(own);
         inner.group_by = query.group_by.iter().map(own).collect();
-        inner.targets = split.targets.iter().map(|e| Target::plain(own(e), "".into())).collect();
+        let name = |at: usize| -> Arc<str> { format!("c{}", at + 1).into() };
+        let targets = split.targets.iter().enumerate();
+        inner.targets = targets.map(|(at, expr)| Target::plain(own(expr), name(at))).collect();
         (inner.having, inner.limit, inner.offset) = (None, None, None);
         (inner.with_ties, inner.order_by) = (false, Vec::new());
-        let column = |expr: &Expr| RteColumn { name: "".into(), ty: expr.ty(), dropped: false };
+        let column = |(at, expr): (usize, &Expr)| RteColumn {
+            name: name(at),
+            ty: expr.ty(),
+            dropped: false,
+        };
         outer.rtes = vec![Rte {
             alias: Arc::clone(&query.rtes[rte].alias),
             has_alias: true,
-            columns: split.targets.iter().map(column).collect(),
+            columns: split.targets.iter().enumerate().map(column).collect(),
             kind: RteKind::Subquery { query: Box::new(inner), lateral: false, view: None },
             inherit: false,
         }];
