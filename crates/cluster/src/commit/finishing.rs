@@ -12,6 +12,7 @@ use super::Action;
 use super::answer::{Answer, XactStatus};
 use super::gid::TransactionKey;
 use super::record::Xid;
+use super::recovery::{InDoubt, InDoubtState};
 use super::request::Request;
 use crate::{NodeId, NodeSet};
 
@@ -148,6 +149,21 @@ impl Finishing {
     /// The nodes that have not said that their part has ended.
     pub(super) fn pending(&self) -> NodeSet {
         self.parts.keys().copied().filter(|node| self.awaits(*node)).collect()
+    }
+
+    /// The rows of the view: the pending parts.
+    pub(super) fn in_doubt(&self) -> Vec<InDoubt> {
+        let state = match self.commit {
+            true => InDoubtState::Committing,
+            false => InDoubtState::RollingBack,
+        };
+        let row = |node| InDoubt {
+            gid: self.transaction.on(node),
+            state,
+            since: None,
+            reason: self.reason(node).map(str::to_owned),
+        };
+        self.pending().iter().map(row).collect()
     }
 
     /// Why the last attempt on a node failed.

@@ -38,7 +38,7 @@ mod tests;
 
 pub use answer::{Answer, Life, Listing, PreparedRow, Reply, Row, XactStatus};
 pub use gid::{Coordinator, GID_BYTES_MAX, Gid, TransactionKey};
-pub use outcome::Outcome;
+pub use outcome::{NodeNames, Outcome};
 pub use record::{Decision, PreparedPart, Xid};
 pub use recovery::{Actions, InDoubt, InDoubtState, Recovery, Running};
 pub use request::{INSTALL, Request};

@@ -70,6 +70,22 @@ pub struct InDoubt {
     pub reason: Option<String>,
 }
 
+impl InDoubt {
+    /// The rows of a transaction whose decision is not known.
+    pub(super) fn undecided(
+        transaction: TransactionKey,
+        nodes: impl Iterator<Item = NodeId>,
+    ) -> Vec<InDoubt> {
+        let row = |node| InDoubt {
+            gid: transaction.on(node),
+            state: InDoubtState::Undecided,
+            since: None,
+            reason: None,
+        };
+        nodes.map(row).collect()
+    }
+}
+
 /// A list that a node has been asked for.
 #[derive(Debug)]
 struct Asked {

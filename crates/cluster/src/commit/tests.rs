@@ -250,3 +250,46 @@ fn recovery_of_a_superseded_life_ends_it() {
     recovery.answer(KEY, NodeId(0xd1), Answer::Superseded, &mut out);
     assert!(matches!(&out[..], [(KEY, Action::Superseded)]));
 }
+
+struct Named;
+
+impl NodeNames for Named {
+    fn name_of(&self, node: NodeId) -> Option<String> {
+        (node.0 == 2).then(|| "dn2".to_owned())
+    }
+}
+
+/// The client is told the node's name; a part whose node is down is shown until it has answered.
+#[test]
+fn a_node_that_is_lost_is_named_and_shown() {
+    let (mut out, parts) = (Vec::new(), [1, 2].map(|node| participant(node, Wrote::Yes)));
+    let commit = || Commit::new(BY, 1, &parts).naming(std::sync::Arc::new(Named));
+    let mut lost = commit();
+    lost.start(&mut out);
+    lost.answer(NodeId(2), Answer::Lost, &mut out);
+    lost.answer(NodeId(1), Answer::Done, &mut out);
+    assert_eq!(lost.in_doubt()[0].state, InDoubtState::RollingBack);
+    lost.answer(NodeId(2), Answer::Missing, &mut out);
+    let told = out.iter().find_map(|action| match action {
+        Action::Tell(Outcome::RolledBack(error)) => Some(error.message().to_owned()),
+        _ => None,
+    });
+    let expected = "connection to node \"dn2\" failed before the transaction was committed";
+    assert_eq!(told.as_deref(), Some(expected));
+
+    let mut decided = commit();
+    decided.start(&mut out);
+    decided.answer(NodeId(2), Answer::Prepared(Xid(7)), &mut out);
+    assert!(decided.in_doubt().is_empty());
+    decided.entered(&mut out);
+    decided.answer(NodeId(1), Answer::Lost, &mut out);
+    assert_eq!(decided.in_doubt()[0].state, InDoubtState::Undecided);
+    let record = Decision::Committed(vec![part(2, 7)]);
+    decided.answer(NodeId(1), Answer::Decision(record), &mut out);
+    decided.answer(NodeId(2), Answer::Lost, &mut out);
+    let shown = decided.in_doubt();
+    assert_eq!((shown.len(), shown[0].state), (1, InDoubtState::Committing));
+    assert_eq!(shown[0].reason.as_deref(), Some("the connection broke"));
+    decided.answer(NodeId(2), Answer::Done, &mut out);
+    assert!(decided.in_doubt().is_empty());
+}

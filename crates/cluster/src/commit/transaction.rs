@@ -11,14 +11,17 @@
 //! actions. When the client has waited long enough, it calls [`Commit::give_up`], and goes on with
 //! the machine in the background.
 
+use std::sync::Arc;
+
 use steppe_types::Error;
 
 use super::Action;
 use super::answer::{Answer, Life, XactStatus};
 use super::finishing::Finishing;
 use super::gid::{Coordinator, TransactionKey};
-use super::outcome::{Outcome, lost, mixed, not_told, unknown};
+use super::outcome::{NodeNames, Outcome, Wording, not_told};
 use super::record::{Decision, PreparedPart, Xid};
+use super::recovery::InDoubt;
 use super::request::Request;
 use crate::{NodeId, NodeSet};
 
@@ -108,6 +111,7 @@ pub struct Commit {
     failure: Option<Error>,
     outcome: Option<Outcome>,
     is_told: bool,
+    wording: Wording,
 }
 
 impl Commit {
@@ -121,7 +125,26 @@ impl Commit {
         };
         let parts = participants.iter().map(part).collect();
         let (phase, failure, outcome) = (Phase::Asking, None, None);
-        Commit { by, number, parts, deciding: 0, phase, failure, outcome, is_told: false }
+        let (is_told, wording) = (false, Wording::default());
+        Commit { by, number, parts, deciding: 0, phase, failure, outcome, is_told, wording }
+    }
+
+    /// Has its errors name nodes by these names.
+    pub fn naming(self, names: Arc<dyn NodeNames>) -> Commit {
+        Commit { wording: Wording::new(names), ..self }
+    }
+
+    /// The rows of the view, once no session of the transaction is left: parts whose end is not known.
+    pub fn in_doubt(&self) -> Vec<InDoubt> {
+        let is_prepared = |part: &&Part| matches!(part.state, State::Prepared(_));
+        match &self.phase {
+            Phase::Fencing => {
+                let nodes = self.parts.iter().filter(is_prepared).map(|part| part.node);
+                InDoubt::undecided(self.transaction(), nodes)
+            }
+            Phase::Ending(finishing) => finishing.in_doubt(),
+            _ => Vec::new(),
+        }
     }
 
     /// The transaction's number in its coordinator's life.
@@ -209,7 +232,7 @@ impl Commit {
             (State::Preparing, Answer::Lost) => {
                 part.state = State::Prepared(None);
                 let node = part.node;
-                self.fail(lost(node));
+                self.fail(self.wording.lost(node));
             }
             (State::Committing, answer) => {
                 part.state = State::Ended;
@@ -225,7 +248,7 @@ impl Commit {
             _ => {
                 part.state = State::Ended;
                 let node = part.node;
-                self.fail(lost(node));
+                self.fail(self.wording.lost(node));
             }
         }
         match self.phase {
@@ -309,7 +332,7 @@ impl Commit {
                 self.phase = Phase::Checking(xid, life);
                 return;
             }
-            _ if is_alone => self.outcome = Some(unknown(part.node)),
+            _ if is_alone => self.outcome = Some(self.wording.unknown(part.node)),
             _ => {
                 let (transaction, by) = (self.transaction(), self.by);
                 out.push(Action::Retry(transaction.deciding, Request::Fence { transaction, by }));
@@ -336,8 +359,10 @@ impl Commit {
             Answer::Status(XactStatus::Committed, now) if now == life && life.0.is_some() => {
                 Outcome::Committed
             }
-            Answer::Status(XactStatus::Aborted, _) => Outcome::RolledBack(lost(node)),
-            Answer::Status(XactStatus::Committed | XactStatus::Unknown, _) => unknown(node),
+            Answer::Status(XactStatus::Aborted, _) => Outcome::RolledBack(self.wording.lost(node)),
+            Answer::Status(XactStatus::Committed | XactStatus::Unknown, _) => {
+                self.wording.unknown(node)
+            }
             _ => {
                 self.phase = Phase::Checking(xid, life);
                 return out.push(Action::Retry(node, Request::Status(xid)));
@@ -352,12 +377,12 @@ impl Commit {
         match answer {
             Answer::Decision(Decision::Committed(_)) => self.finish(true, out),
             Answer::Decision(Decision::Aborted) => {
-                self.fail(lost(transaction.deciding));
+                self.fail(self.wording.lost(transaction.deciding));
                 out.push(Action::LeaveGate);
                 self.abort_parts(out);
             }
             Answer::Superseded => {
-                self.tell(unknown(transaction.deciding), out);
+                self.tell(self.wording.unknown(transaction.deciding), out);
                 out.push(Action::Superseded);
             }
             _ => {
@@ -420,7 +445,7 @@ impl Commit {
             out.push(Action::LeaveGate);
         }
         self.outcome = Some(match (finishing.mixed(), self.failure.take()) {
-            (Some(node), _) => mixed(node),
+            (Some(node), _) => self.wording.mixed(node),
             (None, None) if commits => {
                 out.push(Action::Forget(finishing.transaction()));
                 Outcome::Committed
@@ -466,7 +491,7 @@ impl Commit {
                 self.tell(Outcome::RolledBack(error), out);
             }
             Phase::Fencing | Phase::Checking(..) => {
-                self.tell(unknown(self.parts[self.deciding].node), out);
+                self.tell(self.wording.unknown(self.parts[self.deciding].node), out);
             }
             _ => return false,
         }

@@ -24,7 +24,7 @@ const BY_CODE_POINT: [&str; 5] = ["C", "POSIX", "C.UTF-8", "C.utf8", "C.UTF8"];
 /// A value of a row; `None` is NULL.
 type Value = Option<Vec<u8>>;
 
-/// What a node's database is, as far as the coordinator depends on it.
+/// The properties of a node's database that the coordinator depends on.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DatabaseState {
     /// The server is a standby.
@@ -100,8 +100,8 @@ impl Expected {
     }
 
     /// Judges the first row of the answer, or the node's error. Errors: 08006 it is another database, or a
-    /// standby, which may become the right server by itself; 55000 [`DatabaseState::check_texts`]; the
-    /// node's own.
+    /// standby, which may become the right server by itself. 55000 if its texts are not ordered as here
+    /// ([`DatabaseState::check_texts`]). Other errors are the node's own.
     pub(crate) fn judge(&self, answer: Result<Option<&[Value]>>) -> Result<(), OpenFailure> {
         let row = match answer {
             Ok(row) => row,

@@ -14,7 +14,7 @@ use std::sync::Arc;
 /// The settings of every session on a node, in words that PostgreSQL 15 to 18 know.
 ///
 /// Texts of floating-point numbers have all digits. Texts of other values depend on no locale. Names without a
-/// schema are those of pg_catalog. No time-out of the node ends a session: the coordinator has its own.
+/// schema are those of pg_catalog. The coordinator has time-outs of its own, so those of the node are off.
 pub const FIXED: [(&str, &str); 17] = [
     ("extra_float_digits", "3"),
     ("search_path", "pg_catalog, pg_temp"),

@@ -60,7 +60,8 @@ impl<'l> Committing<'l> {
         local: Option<&'l mut dyn LocalPart>,
     ) -> Result<Committing<'l>> {
         let number = cluster.begin_number()?;
-        let commit = Commit::new(cluster.by, number.number, participants);
+        let names = Arc::clone(&cluster);
+        let commit = Commit::new(cluster.by, number.number, participants).naming(names);
         let deadline = Instant::now() + cluster.times.patience;
         let (passage, told, is_finished) = (None, None, false);
         let (elsewhere, out) = (Vec::new(), Vec::new());

@@ -56,7 +56,7 @@ pub use rows::{first_row, malformed};
 pub use savepoints::RemoteMark;
 pub use session::{Effect, NodeSession};
 
-use crate::commit::{Coordinator, InDoubt, Running, TransactionKey};
+use crate::commit::{Coordinator, InDoubt, NodeNames, Running, TransactionKey};
 use crate::gate::Gate;
 use crate::pool::{NodeOpener, Pool, connection_failure, with_fixed_settings};
 use crate::wait::{self, Heed};
@@ -278,6 +278,13 @@ impl Cluster {
 
     fn fails(&self, point: FaultPoint, node: NodeId, request: &crate::commit::Request) -> bool {
         self.faults.as_ref().is_some_and(|faults| faults.breaks(point, node, request))
+    }
+}
+
+impl NodeNames for Cluster {
+    fn name_of(&self, node: NodeId) -> Option<String> {
+        let state = self.state.lock();
+        state.nodes.get(&node).map(|known| known.pool.name().to_owned())
     }
 }
 

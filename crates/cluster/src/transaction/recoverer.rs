@@ -172,7 +172,9 @@ impl Worker {
             self.look(now);
             self.sweep(now);
             if !self.advance() {
-                self.cluster.state.lock().in_doubt = self.recovery.in_doubt();
+                let mut in_doubt = self.recovery.in_doubt();
+                in_doubt.extend(self.running.values().flat_map(|run| run.commit.in_doubt()));
+                self.cluster.state.lock().in_doubt = in_doubt;
                 self.sleep();
             }
         }
