@@ -6,7 +6,7 @@
 //! Others are those of the coordinator's session. A connection remembers the settings that it was brought to,
 //! so that its next user sends only the difference, and mostly nothing. These are sent outside of a
 //! transaction: a rollback would take them back unnoticed. Settings that change within a transaction
-//! go in front of its next statement, as local ones ([`Settings::changes`]).
+//! precede its next statement, as local ones ([`Settings::changes`]).
 
 use std::fmt::Write;
 use std::sync::Arc;

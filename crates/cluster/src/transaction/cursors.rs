@@ -65,7 +65,7 @@ pub type Values = Vec<Option<Vec<u8>>>;
 pub struct CursorId(u64);
 
 impl CursorId {
-    /// No cursor has it.
+    /// It is no cursor of the transaction.
     pub const NONE: CursorId = CursorId(0);
 }
 
