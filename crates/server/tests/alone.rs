@@ -1,5 +1,4 @@
-//! Statements that a node runs in a transaction of their own: when they are, and that nobody can see
-//! a difference.
+//! Statements that a node runs in a transaction of their own. The client sees no difference.
 
 mod support;
 
@@ -148,7 +147,7 @@ fn a_time_out_ends_the_statement_on_its_node() {
         assert_eq!(failed.code().unwrap().code(), "57014");
         assert!(failed.as_db_error().unwrap().message().contains("statement timeout"));
         assert!(began.elapsed() < SETTLES_WITHIN);
-        // Nothing waits on the node any more.
+        // The node has no waiter any more.
         let waiting = "SELECT count(*) FROM pg_locks WHERE NOT granted";
         assert_eq!(rows(node, waiting).await, ["0"]);
         node.simple_query("COMMIT").await.unwrap();
@@ -203,7 +202,7 @@ fn long_answers_are_passed_on() {
         // Twice: the second run knows that there are many rows.
         client.simple_query(sum).await.unwrap();
         client.simple_query(sum).await.unwrap();
-        // Floats in both formats, whatever extra_float_digits is.
+        // Floats in both formats, for any value of extra_float_digits.
         let text = "SELECT f FROM accounts WHERE aid = 1";
         let binary = |client: Client| async move {
             let row = client.query_one(text, &[]).await.unwrap();

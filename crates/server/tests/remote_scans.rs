@@ -568,7 +568,7 @@ fn aggregates_are_split() {
                     "GROUP BY i2 HAVING sum(id) > 50 AND i2 > 1 ORDER BY i2",
                     "GROUP BY id % 3 ORDER BY id % 3 LIMIT 2",
                     "WHERE b GROUP BY id ORDER BY id",
-                    "GROUP BY ROLLUP (i2, b) ORDER BY i2, b",
+                    "GROUP BY ROLLUP (i2, b) ORDER BY grouping(i2, b), i2, b",
                 ] {
                     both.same(&format!("SELECT {list} FROM kinds {rest}")).await;
                 }
@@ -594,9 +594,7 @@ fn aggregates_are_split() {
         }
         let plan = "EXPLAIN VERBOSE SELECT t, avg(i8), count(*) FROM kinds WHERE i2 > 1 GROUP BY t";
         let plan = rows(&both.steppe, plan).await.join(" ");
-        for part in
-            ["Remote query: SELECT kinds.t, sum(kinds.i8)", "GROUP BY kinds.t", "Nodes: 2 of 2"]
-        {
+        for part in ["sum(kinds.i8) AS c2", "GROUP BY kinds.t", "Nodes: 2 of 2"] {
             assert!(plan.contains(part), "{plan}");
         }
     });

@@ -346,7 +346,7 @@ fn keys_of_other_types_find_their_rows() {
                 format!("by_text WHERE k = 'key {n}'::varchar"),
                 format!("by_text WHERE k = 'key {n}  '::char(10)"),
                 format!("by_text WHERE k = 'key {n}'::name"),
-                format!("by_text WHERE k::varchar(3) = 'key'"),
+                "by_text WHERE k::varchar(3) = 'key'".to_owned(),
                 format!("by_varchar WHERE k = 'key {n}'"),
                 format!("by_varchar WHERE k = 'key {n}'::text"),
                 format!("by_varchar WHERE k = 'key {n}'::char(12)"),

@@ -101,7 +101,7 @@ impl Alone {
         self.lease.descriptor()
     }
 
-    /// Appends the rows that have come to `rows`, as DataRow messages, and returns once it is
+    /// Appends the rows that have arrived to `rows`, as DataRow messages. It returns once `rows` is
     /// `enough` bytes long. Errors: the node's own, 08006 the connection is lost, and 08007 it is
     /// lost and the change may have been committed.
     pub fn advance(&mut self, rows: &mut Vec<u8>, enough: usize) -> Result<Step<Progress>> {
@@ -161,7 +161,7 @@ impl Alone {
         }
         let error = self.lease.violated(error);
         match self.end.take() {
-            // The statement has failed, whatever came then.
+            // The statement has failed before.
             Some(Err(reason)) => self.named(reason),
             _ if self.effect == Effect::Read => self.named(error),
             _ => self.unknown(&error),

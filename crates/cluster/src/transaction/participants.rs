@@ -376,7 +376,7 @@ impl Participants {
     /// The error: it is rolled back.
     pub fn begin_commit(self) -> Result<OneNodeCommit> {
         debug_assert!(self.is_on_one_node());
-        Ok(OneNodeCommit(self.committing(None)?))
+        Ok(OneNodeCommit(Some(self.committing(None)?)))
     }
 
     /// Rolls back on all nodes. A node that does not answer by the deadline rolls back when its connection
@@ -391,31 +391,36 @@ impl Participants {
 }
 
 /// A commit on one node. It heeds no interrupts. Dropped, it is left to the recoverer.
-pub struct OneNodeCommit(Committing<'static>);
+pub struct OneNodeCommit(Option<Committing<'static>>);
 
 impl OneNodeCommit {
-    /// Goes on. `None`: [`Self::watched`] says what it waits for.
-    pub fn advance(mut self) -> std::result::Result<Outcome, OneNodeCommit> {
-        match self.0.advance() {
-            Advanced::Ended(outcome) => Ok(outcome),
-            Advanced::NeedsRecoverer => Ok(self.0.hand_over()),
-            Advanced::Waits => Err(self),
+    /// Takes the node's answer. `None`: [`Self::watched`] says what must become ready.
+    pub fn advance(&mut self) -> Option<Outcome> {
+        let Some(committing) = &mut self.0 else {
+            return Some(Outcome::Unknown(Error::internal("a commit was ended twice")));
+        };
+        match committing.advance() {
+            Advanced::Ended(outcome) => Some(outcome),
+            Advanced::NeedsRecoverer => self.0.take().map(Committing::hand_over),
+            Advanced::Waits => None,
         }
     }
 
     /// The socket that it waits for.
     pub fn watched(&mut self) -> Option<Watched<'_>> {
-        self.0.watched().pop()
+        self.0.as_mut()?.watched().pop()
     }
 
     /// When the client waits no longer.
     pub fn deadline(&self) -> Instant {
-        self.0.deadline()
+        self.0.as_ref().map_or_else(Instant::now, Committing::deadline)
     }
 
     /// The deadline has passed: the connection is given up.
     pub fn give_up(&mut self) {
-        self.0.give_up();
+        if let Some(committing) = &mut self.0 {
+            committing.give_up();
+        }
     }
 }
 

@@ -190,7 +190,7 @@ impl RemotePlan {
         RemoteStatement { text, types, result_formats, effect }
     }
 
-    /// Whether the node's rows in these formats (none: text) are those that the client would get.
+    /// Whether the client would get the node's rows in these formats (none: text) as they are.
     pub(crate) fn is_passed_through(&self, formats: &[Format]) -> bool {
         let format_of = |column: usize| match formats {
             [] => Format::Text,

@@ -303,7 +303,7 @@ fn nodes(remote: &RemotePlan, values: &[Datum], cx: &mut ExecContext) -> Result<
     let place = distribution.place(type_oid, &key)?;
     for (other, type_oid, error) in &remote.others {
         let other = other.eval(cx, Row::EMPTY)?;
-        // No row has the key NULL by an equality.
+        // An equality with NULL finds no row.
         if !other.is_null() && distribution.place(*type_oid, &other)? != place {
             return Err(error.clone());
         }

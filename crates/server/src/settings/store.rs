@@ -239,7 +239,7 @@ pub struct SessionSettings {
     custom: Vec<String>,
     /// Stands for the present state, so that derived values can be kept.
     generation: u64,
-    /// The newest generation. No number stands for two states.
+    /// The newest generation. Two states have two numbers.
     newest: u64,
     /// Reported settings that may have changed since they were last reported.
     unreported: Vec<Key>,

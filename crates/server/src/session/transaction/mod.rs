@@ -71,7 +71,7 @@ pub(super) struct TransactionState {
     pub(super) snapshot_catalog: Option<Arc<Catalog>>,
     /// The running statement is one of several of a Query message.
     pub(super) is_one_of_several: bool,
-    /// Nothing follows the running statement in it, if it ends by itself.
+    /// The running statement is its last one, if it ends by itself.
     pub(super) ends_with_statement: bool,
     /// An Execute has ended in it, and no Sync has come since.
     pub(super) is_pipelined: bool,

@@ -72,11 +72,10 @@ impl Session {
     pub(super) async fn commit_on_one_node(&mut self, on_nodes: OnNodes) -> Result<()> {
         self.wait_kept().await?;
         let OnNodes { participants, local: (txn, _), .. } = on_nodes;
-        let outcome =
-            match txn.commit().map_err(Error::from).and_then(|_| participants.begin_commit()) {
-                Ok(commit) => one_node_commits(&self.control, commit).await,
-                Err(error) => Outcome::RolledBack(error),
-            };
+        let outcome = match txn.commit().and_then(|_| participants.begin_commit()) {
+            Ok(commit) => one_node_commits(&self.control, commit).await,
+            Err(error) => Outcome::RolledBack(error),
+        };
         self.count_outcome(outcome)
     }
 
@@ -107,10 +106,9 @@ impl Session {
 /// A commit that has begun heeds no interrupts, but its deadline.
 async fn one_node_commits(control: &SessionControl, mut commit: OneNodeCommit) -> Outcome {
     loop {
-        commit = match commit.advance() {
-            Ok(outcome) => return outcome,
-            Err(commit) => commit,
-        };
+        if let Some(outcome) = commit.advance() {
+            return outcome;
+        }
         let deadline = commit.deadline();
         let Some(watched) = commit.watched() else { continue };
         let Ok(socket) = ReadySocket::of(watched.descriptor, watched.interest) else {
