@@ -118,7 +118,7 @@ fn many_rows_are_inserted_as_by_postgresql() {
             "INSERT INTO accounts VALUES (1, 1, 5, 'one'), (2, 1, 6.555, NULL), (3, 2, DEFAULT, 'a,b'), \
              (4, 4, 1, '{\"x\\y\"}'), (5, 5, 5, 'NULL'), (6, 6, 6, '')",
             "INSERT INTO accounts (note, aid) VALUES ('r7', 7), ('r8', 8), ('r9', 9) \
-             RETURNING aid, upper(note), balance + 1, bid",
+             RETURNING aid, reverse(note), balance + 1, bid",
             "INSERT INTO accounts SELECT i, i % 3, i, 'n' || i FROM generate_series(10, 5000) i",
             "INSERT INTO accounts SELECT i, i % 3, i, 'n' || i FROM generate_series(5001, 30000) i \
              RETURNING aid",

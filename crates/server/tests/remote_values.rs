@@ -681,7 +681,7 @@ fn a_nodes_own_objects_hide_no_built_in_ones() {
             both.cluster.on(
                 node,
                 "CREATE FUNCTION public.abs(int) RETURNS int LANGUAGE sql AS 'SELECT 0'; \
-                 CREATE FUNCTION public.lower(text) RETURNS text LANGUAGE sql AS 'SELECT ''theirs'''; \
+                 CREATE FUNCTION public.reverse(text) RETURNS text LANGUAGE sql AS 'SELECT ''theirs'''; \
                  CREATE FUNCTION public.sum_of(int, int) RETURNS int LANGUAGE sql AS 'SELECT 0'; \
                  CREATE OPERATOR public.+ (LEFTARG = int, RIGHTARG = int, FUNCTION = public.sum_of); \
                  CREATE DOMAIN public.int4 AS text; CREATE TABLE public.\"text\" (a int)",
@@ -690,11 +690,11 @@ fn a_nodes_own_objects_hide_no_built_in_ones() {
         for path in ["public, pg_catalog", "public", "pg_catalog, public"] {
             both.both(&format!("SET search_path = {path}")).await;
             both.whole(
-                "SELECT abs(x), lower(t), k + x, t::varchar, x::int8::int, ARRAY[k, x]::int[], NULL::text \
+                "SELECT abs(x), reverse(t), k + x, t::varchar, x::int8::int, ARRAY[k, x]::int[], NULL::text \
                  FROM public.a WHERE k OPERATOR(pg_catalog.=) 7",
             )
             .await;
-            both.whole("UPDATE a SET x = abs(x) + 1, t = lower(t) WHERE k OPERATOR(pg_catalog.=) 7 RETURNING *")
+            both.whole("UPDATE a SET x = abs(x) + 1, t = reverse(t) WHERE k OPERATOR(pg_catalog.=) 7 RETURNING *")
                 .await;
         }
     });

@@ -303,7 +303,7 @@ impl Session {
         match self.begin_commit()? {
             None => Ok(()),
             Some(on_nodes) => {
-                self.commit_on_nodes(on_nodes)?;
+                self.commit_on_nodes(*on_nodes)?;
                 self.forget_transaction(true);
                 Ok(())
             }
@@ -314,9 +314,9 @@ impl Session {
     pub(super) async fn commit_waiting(&mut self) -> Result<()> {
         let Some(on_nodes) = self.begin_commit()? else { return Ok(()) };
         if on_nodes.is_on_one_node() {
-            Box::pin(self.commit_on_one_node(on_nodes)).await?;
+            Box::pin(self.commit_on_one_node(*on_nodes)).await?;
         } else {
-            self.commit_on_nodes(on_nodes)?;
+            self.commit_on_nodes(*on_nodes)?;
         }
         self.forget_transaction(true);
         Ok(())
@@ -324,7 +324,7 @@ impl Session {
 
     /// Commits a transaction that has no sessions on nodes. One that has some is returned, ready to be
     /// committed.
-    fn begin_commit(&mut self) -> Result<Option<OnNodes>> {
+    fn begin_commit(&mut self) -> Result<Option<Box<OnNodes>>> {
         self.end_block_now();
         self.check_deferred()?;
         self.keep_held_cursors()?;
@@ -351,7 +351,8 @@ impl Session {
         let participants = running.take_participants();
         let local = running.into_parts();
         if let Some(participants) = participants.filter(|participants| !participants.is_empty()) {
-            return Ok(Some(OnNodes { participants, local, unpreparable }));
+            // Boxed, so that the message's future is small.
+            return Ok(Some(Box::new(OnNodes { participants, local, unpreparable })));
         }
         let (txn, changes) = local;
         let commit = match changes {

@@ -4,7 +4,8 @@
 //! row and replicated tables: the table itself is in the statement once, and no other table with a
 //! part on each node. LIMIT in a sub-select would choose other rows on each node, so it is refused.
 //!
-//! *Copies.* All nodes change all copies in the same way if they see the same rows. The coordinator holds
+//! *Copies.* All nodes change all copies in the same way if they see the same rows, and each new row depends
+//! on its old one alone: no other table is in the statement. The coordinator holds
 //! the table's lock ShareRowExclusive up to the end of the transaction: no other transaction changes the
 //! table meanwhile, so that no node waits for a row that it must look at again. The nodes' row counts
 //! are compared.
@@ -36,6 +37,10 @@ pub(super) fn of_change(query: &Query, facts: &Facts) -> Result<Option<RemoteTar
         if !copy.is_some_and(|copy| has_all(&copy.nodes)) {
             return Ok(None);
         }
+    }
+    if distribution.is_replicated() && facts.tables.len() > 1 {
+        // Which of several rows it takes, or in which order, may differ between the nodes.
+        return Err(refused(relation, "a change by rows of other tables of replicated table"));
     }
     let mut has_limit = false;
     for_each_query(&mut query.clone(), &mut |query| {

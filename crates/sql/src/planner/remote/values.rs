@@ -59,6 +59,45 @@ const SAME_EVERYWHERE: [&str; 22] = [
     "string_to_array",
 ];
 
+/// Immutable functions that look at the case or the class of characters: LC_CTYPE of a node's database may be
+/// C, which knows those of ASCII only, while this server knows those of Unicode.
+const BY_CHARACTER_CLASS: [&str; 34] = [
+    "bpchariclike",
+    "bpcharicnlike",
+    "bpcharicregexeq",
+    "bpcharicregexne",
+    "bpcharregexeq",
+    "bpcharregexne",
+    "casefold",
+    "initcap",
+    "lower",
+    "nameiclike",
+    "nameicnlike",
+    "nameicregexeq",
+    "nameicregexne",
+    "nameregexeq",
+    "nameregexne",
+    "regexp_count",
+    "regexp_instr",
+    "regexp_like",
+    "regexp_match",
+    "regexp_matches",
+    "regexp_replace",
+    "regexp_split_to_array",
+    "regexp_split_to_table",
+    "regexp_substr",
+    "similar_escape",
+    "similar_to_escape",
+    "texticlike",
+    "texticnlike",
+    "texticregexeq",
+    "texticregexne",
+    "textregexeq",
+    "textregexne",
+    "textregexsubstr",
+    "upper",
+];
+
 /// The parameters of a statement for a node.
 pub(super) struct Values {
     /// The number of the client's parameters.
@@ -206,10 +245,10 @@ impl Values {
 pub(super) fn is_hoisted(expr: &Expr) -> bool {
     fn differs(expr: &Expr) -> bool {
         let is_own = match expr {
-            Expr::Func { func, .. } => !func.is_immutable() || !func.is_built_in(),
+            Expr::Func { func, .. } => !is_of_arguments(func),
             Expr::Field { .. } => true,
             Expr::CoerceViaIo { arg, ty, .. } => !is_same_text(arg.ty().oid, ty.oid),
-            other => !functions_of(other).all(Function::is_built_in),
+            other => !functions_of(other).all(is_of_arguments),
         };
         is_own || expr.any_child(differs)
     }
@@ -272,12 +311,18 @@ fn offset(bound: &FrameBound) -> Option<&FrameOffset> {
     }
 }
 
+/// Whether a built-in function gives the same for the same arguments on every server.
+fn is_of_arguments(function: &Function) -> bool {
+    let name = function.built_in_name();
+    function.is_immutable() && name.is_some_and(|name| !BY_CHARACTER_CLASS.contains(&name))
+}
+
 fn refusal_of_call(function: &Function, args: &[Expr]) -> Option<String> {
     let Some(name) = function.built_in_name() else {
         return Some(format!("a call of function {} over columns", function.name));
     };
     let is_same = |arg: &Expr| !has_own_text(arg) && !is_time_of_day(arg);
-    let is_same = function.is_immutable()
+    let is_same = is_of_arguments(function)
         || (!function.is_volatile() && SAME_EVERYWHERE.contains(&name) && args.iter().all(is_same));
     (!is_same).then(|| format!("a call of function {name}"))
 }
