@@ -3,9 +3,8 @@
 
 mod support;
 
-use support::two_nodes::TwoNodes;
+use support::both::{Both, answer};
 use support::{Random, rows_of as rows, run};
-use tokio_postgres::{Client, SimpleQueryMessage};
 
 /// A distributed table's definition, and where its rows are.
 const TABLES: [(&str, &str); 11] = [
@@ -27,52 +26,7 @@ const TABLES: [(&str, &str); 11] = [
     ("by_timestamp (k timestamp, x int)", "HASH (k)"),
 ];
 
-/// A coordinator with distributed tables, and one PostgreSQL with plain ones.
-struct Both {
-    cluster: TwoNodes,
-    steppe: Client,
-    plain: Client,
-}
-
-/// Rows and row count, or the error.
-async fn answer(client: &Client, sql: &str) -> Vec<String> {
-    match client.simple_query(sql).await {
-        Ok(messages) => messages
-            .iter()
-            .filter_map(|message| match message {
-                SimpleQueryMessage::Row(row) => {
-                    let values = (0..row.len()).map(|i| row.get(i).unwrap_or("NULL"));
-                    Some(values.collect::<Vec<_>>().join("|"))
-                }
-                SimpleQueryMessage::CommandComplete(count) => Some(format!("= {count}")),
-                _ => None,
-            })
-            .collect(),
-        Err(error) => {
-            let error = error.as_db_error().unwrap_or_else(|| panic!("{sql}: {error}"));
-            vec![format!("ERROR {} {}", error.code().code(), error.message())]
-        }
-    }
-}
-
 impl Both {
-    async fn start() -> Option<Both> {
-        let (cluster, steppe) = TwoNodes::start().await?;
-        let plain = cluster.client_of("postgres").await;
-        for (table, distribution) in TABLES {
-            rows(&steppe, &format!("CREATE TABLE {table} DISTRIBUTE BY {distribution}")).await;
-            rows(&plain, &format!("CREATE TABLE {table}")).await;
-        }
-        Some(Both { cluster, steppe, plain })
-    }
-
-    /// Both servers give the same answer.
-    async fn same(&self, sql: &str) -> Vec<String> {
-        let (found, expected) = (answer(&self.steppe, sql).await, answer(&self.plain, sql).await);
-        assert_eq!(found, expected, "{sql}");
-        found
-    }
-
     /// Whether one node would run it as a whole.
     async fn is_whole(&self, sql: &str) -> bool {
         let plan = answer(&self.steppe, &format!("EXPLAIN {sql}")).await;
@@ -147,7 +101,7 @@ const SETTINGS: [&str; 8] = [
 #[test]
 fn values_arrive_whole_under_all_settings() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         let mut id = 0;
         for setting in SETTINGS {
             both.both(setting).await;
@@ -188,7 +142,7 @@ fn values_arrive_whole_under_all_settings() {
 #[test]
 fn texts_that_depend_on_the_server_are_not_made_on_a_node() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         for (id, values) in VALUES.iter().enumerate() {
             both.same(&format!("INSERT INTO items VALUES ({id}, {values})")).await;
         }
@@ -277,7 +231,7 @@ fn texts_that_depend_on_the_server_are_not_made_on_a_node() {
 #[test]
 fn users_operators_are_not_a_nodes() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         for k in 1..=12 {
             both.same(&format!("INSERT INTO a VALUES ({k}, {}, 't{k}')", k % 4)).await;
             both.same(&format!("INSERT INTO m VALUES ({k}, {}, 'T{k}')", k % 3)).await;
@@ -329,7 +283,7 @@ fn users_operators_are_not_a_nodes() {
 #[test]
 fn keys_of_other_types_find_their_rows() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         for n in 1..=16 {
             for table in ["by_text", "by_varchar", "by_char"] {
                 both.same(&format!("INSERT INTO {table} VALUES ('key {n}', {n})")).await;
@@ -402,7 +356,7 @@ fn keys_of_other_types_find_their_rows() {
 #[test]
 fn assignments_and_rows_are_printed_right_or_refused() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         for (id, values) in VALUES.iter().enumerate() {
             both.same(&format!("INSERT INTO items VALUES ({id}, {values})")).await;
             both.same(&format!("INSERT INTO m VALUES ({id}, {id} + 1, 'm{id}')")).await;
@@ -628,7 +582,7 @@ fn random_change(random: &mut Random) -> String {
 #[test]
 fn random_statements_are_right_or_refused() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         let mut random = Random(41_125);
         for k in 0..12 {
             let x = if k == 5 { "NULL".to_owned() } else { (k * 5 % 7).to_string() };
@@ -673,7 +627,7 @@ const STATEMENTS: usize = 1200;
 #[test]
 fn a_nodes_own_objects_hide_no_built_in_ones() {
     run(async {
-        let Some(both) = Both::start().await else { return };
+        let Some(both) = Both::of(&TABLES).await else { return };
         for k in 1..=12 {
             both.same(&format!("INSERT INTO a VALUES ({k}, {}, 't{k}')", k % 4)).await;
         }

@@ -28,6 +28,7 @@ use steppe_wire::client::receive::BackendMessage;
 use steppe_wire::client::send;
 
 use super::cursors::{RemoteStatement, Values};
+use super::exchange::unexpected;
 use super::participants::{Isolation, Participants, SETTLE_TIME};
 use super::session::Effect;
 use crate::connection::Step;
@@ -284,10 +285,4 @@ pub enum ReadAlone {
     /// The transaction has a session on the node, or is not READ COMMITTED: it has to run the
     /// statement.
     InTransaction,
-}
-
-#[cold]
-fn unexpected(tag: u8) -> Error {
-    let text = format!("unexpected message of type \"{}\" from server", char::from(tag));
-    Error::new(SqlState::PROTOCOL_VIOLATION, text)
 }

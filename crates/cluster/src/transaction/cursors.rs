@@ -29,6 +29,7 @@ use steppe_types::{Error, Oid, Result, SqlState, interrupt};
 use steppe_wire::Format;
 use steppe_wire::client::receive::BackendMessage;
 
+use super::exchange::unexpected;
 use super::participants::{Isolation, NEVER, Participants};
 use super::session::{Effect, NodeSession};
 use crate::connection::Step;
@@ -646,10 +647,4 @@ fn not_open() -> Error {
 #[cold]
 fn too_late() -> Error {
     Error::new(SqlState::CONNECTION_FAILURE, "a node has not answered in time")
-}
-
-#[cold]
-fn unexpected(tag: u8) -> Error {
-    let text = format!("unexpected message of type \"{}\" from server", char::from(tag));
-    Error::new(SqlState::PROTOCOL_VIOLATION, text)
 }

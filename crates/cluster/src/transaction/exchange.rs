@@ -124,8 +124,9 @@ impl Exchange {
     }
 }
 
+/// 08P01: a message that is no answer to what was asked.
 #[cold]
-fn unexpected(tag: u8) -> Error {
+pub(super) fn unexpected(tag: u8) -> Error {
     let text = format!("unexpected message of type \"{}\" from server", char::from(tag));
     Error::new(SqlState::PROTOCOL_VIOLATION, text)
 }

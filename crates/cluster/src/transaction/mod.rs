@@ -52,7 +52,7 @@ pub use faults::{FaultPoint, Faults};
 pub use local::{LocalNode, LocalPart};
 pub use participants::{Isolation, Mode, OneNodeCommit, Participants, check_primary};
 pub use recoverer::Recoverer;
-pub use rows::{first_row, malformed};
+pub use rows::{first_row, malformed, row_count};
 pub use savepoints::RemoteMark;
 pub use session::{Effect, NodeSession};
 

@@ -15,6 +15,11 @@ pub fn first_row(rows: &[u8]) -> Result<(Values<'_>, usize)> {
     }
 }
 
+/// The number of rows in a command tag; 0 if it has none.
+pub fn row_count(tag: &str) -> u64 {
+    tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
+}
+
 /// 08P01: a node has sent a row that is none.
 #[cold]
 pub fn malformed() -> Error {

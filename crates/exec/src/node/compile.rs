@@ -15,7 +15,7 @@ use super::merge_join::MergeJoinPlan;
 use super::nest_loop::{ColumnLoop, NestLoopPlan};
 use super::partition_scan::{PartitionScanPlan, Partner};
 use super::remote_insert::RemoteInsertPlan;
-use super::remote_query::{self, RemotePlan, Target as RemoteNodes};
+use super::remote_query::{RemotePlan, Target as RemoteNodes};
 use super::remote_rows::RemoteColumns;
 use super::result::ResultPlan;
 use super::seq_scan::SeqScanPlan;
@@ -179,8 +179,7 @@ impl PlanCompiler<'_, '_> {
                 RemoteEffect::Rows => Effect::Rows,
                 RemoteEffect::Any => Effect::Any,
             },
-            columns: remote.columns.clone().into(),
-            formats: remote.columns.iter().map(|ty| remote_query::format(ty.oid)).collect(),
+            columns: RemoteColumns::new(&remote.columns),
             is_kept: self.loops > 0,
             is_long: AtomicBool::new(false),
         })

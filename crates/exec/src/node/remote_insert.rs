@@ -20,9 +20,8 @@
 //! one node follow those of another.
 
 use super::array_text::ArrayText;
-use super::remote_query::changed;
 use super::remote_rows::RemoteColumns;
-use super::remote_scans::node;
+use super::remote_scans::{node, text};
 use super::{BoxedNode, CNode, CPlan, Node, start as start_node};
 use crate::batch::RowBatch;
 use crate::context::ExecContext;
@@ -32,11 +31,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use steppe_catalog::Distribution;
 use steppe_cluster::transaction::{
-    AbandonedCursors, CursorId, Effect, Fetched, RemoteStatement, Values,
+    AbandonedCursors, CursorId, Effect, Fetched, RemoteStatement, Values, row_count,
 };
 use steppe_sql::plan::RemoteConflict;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, SqlState, text_io};
+use steppe_types::{Datum, Error, Oid, Result, SqlState};
 
 /// The rows of a batch.
 const BATCH_ROWS: usize = 8192;
@@ -171,21 +170,9 @@ impl RemoteInsertPlan {
     }
 
     fn params(&self, cx: &mut ExecContext) -> Result<Values> {
-        let io = sent_form();
         let types = self.types.iter().skip(self.columns.len());
-        let mut values = Values::new();
-        for (param, type_oid) in self.params.iter().zip(types) {
-            let value = param.eval(cx, Row::EMPTY)?;
-            values.push(match value.is_null() {
-                true => None,
-                false => {
-                    let mut text = Vec::new();
-                    text_io::output(*type_oid, &value, &io, &mut text)?;
-                    Some(text)
-                }
-            });
-        }
-        Ok(values)
+        let params = self.params.iter().zip(types);
+        params.map(|(param, type_oid)| text(*type_oid, &param.eval(cx, Row::EMPTY)?)).collect()
     }
 
     /// Inserts rows, all of them or none. Returns their number.
@@ -313,7 +300,7 @@ impl Part {
             self.read = 0;
             return Ok(false);
         }
-        self.read += plan.returned.decode(&self.returned[self.read..], io, row)?;
+        self.read += plan.returned.decode(&self.returned[self.read..], None, io, row)?;
         Ok(true)
     }
 }
@@ -325,7 +312,7 @@ fn fetch(sent: &Sent, rows: &mut Vec<u8>, cx: &mut ExecContext) -> Result<u64> {
     loop {
         if let Fetched::Done(tag) = participants.fetch(sent.cursor, rows)? {
             participants.close(sent.cursor);
-            return Ok(changed(&tag));
+            return Ok(row_count(&tag));
         }
     }
 }

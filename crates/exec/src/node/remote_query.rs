@@ -13,6 +13,7 @@
 //!
 //! [`Participants`]: steppe_cluster::transaction::Participants
 
+use super::remote_rows::RemoteColumns;
 use super::remote_shared::Part;
 use super::{BoxedNode, CNode, CPlan, Node, remote_scans};
 use crate::batch::RowBatch;
@@ -24,11 +25,10 @@ use std::sync::atomic::AtomicBool;
 use steppe_catalog::Distribution;
 use steppe_cluster::Format;
 use steppe_cluster::transaction::{
-    AbandonedCursors, CursorId, Effect, Fetched, RemoteStatement, first_row, malformed,
+    AbandonedCursors, CursorId, Effect, Fetched, RemoteStatement, row_count,
 };
-use steppe_sql::expr::TypeRef;
 use steppe_types::io::IoContext;
-use steppe_types::{Datum, Error, Oid, Result, binary_io, oid, text_io};
+use steppe_types::{Datum, Error, Oid, Result, oid};
 
 /// A compiled RemoteQuery.
 pub(crate) struct RemotePlan {
@@ -42,8 +42,7 @@ pub(crate) struct RemotePlan {
     /// Keys of other tables with their types, and the errors if these rows are on other nodes.
     pub(crate) others: Box<[(CExpr, Oid, Error)]>,
     pub(crate) effect: Effect,
-    pub(crate) columns: Box<[TypeRef]>,
-    pub(crate) formats: Box<[Format]>,
+    pub(crate) columns: RemoteColumns,
     /// A run had more rows than are read at once: a portal streams those of the next.
     pub(crate) is_long: AtomicBool,
     /// It may be read again, and keeps its rows.
@@ -134,14 +133,14 @@ impl Node for RemoteNode {
         let CNode::RemoteQuery(remote) = &plan.kind else {
             return Err(Error::internal("remote node over another plan"));
         };
-        let mut row = Vec::with_capacity(remote.columns.len());
+        let mut row = Vec::with_capacity(remote.columns.types.len());
         if let Some(Kept { store, again: Some(reader) }) = &mut self.kept {
             while !out.is_full() && store.read_one(reader, &mut row)? {
                 plan.emit_owned(cx, &mut row, out)?;
                 row.clear();
             }
         } else if remote.is_kept && self.kept.is_none() {
-            self.kept = Some(Kept { store: cx.new_store(remote.columns.len()), again: None });
+            self.kept = Some(Kept { store: cx.new_store(remote.columns.types.len()), again: None });
         }
         if out.is_full() || self.has_ended {
             return Ok(());
@@ -197,7 +196,7 @@ impl RemotePlan {
             [all] => *all,
             each => each.get(column).copied().unwrap_or_default(),
         };
-        let mut own = self.formats.iter().enumerate();
+        let mut own = self.columns.formats.iter().enumerate();
         own.all(|(column, own)| format_of(column) == Format::Text || *own == Format::Binary)
     }
 
@@ -210,12 +209,12 @@ impl RemotePlan {
         for other in others.unwrap_or_default() {
             other.finish(cx)?;
             if matches!(self.target, Target::Every(_)) {
-                cx.processed += other.tag.as_deref().map_or(0, changed);
+                cx.processed += other.tag.as_deref().map_or(0, row_count);
             } else if first.as_ref().is_some_and(|first| first.tag != other.tag) {
                 return Err(Error::internal("the nodes of a replicated table differ"));
             }
         }
-        cx.processed += first.and_then(|first| first.tag.as_deref()).map_or(0, changed);
+        cx.processed += first.and_then(|first| first.tag.as_deref()).map_or(0, row_count);
         Ok(())
     }
 }
@@ -271,31 +270,8 @@ impl Running {
 
     /// Decodes a row.
     fn decode(&mut self, plan: &RemotePlan, io: &IoContext, row: &mut Vec<Datum>) -> Result<()> {
-        let (values, bytes) = first_row(&self.rows[self.read..])?;
-        row.clear();
-        let first = self.part.as_ref().map_or(0, |part| part.first);
-        let columns = plan.columns.iter().zip(&plan.formats);
-        for (value, (column, format)) in values.iter().skip(first).zip(columns) {
-            row.push(match (value, format) {
-                (None, _) => Datum::Null,
-                (Some(bytes), Format::Binary) => {
-                    binary_io::receive(column.oid, column.typmod, bytes, io)?
-                }
-                (Some(bytes), Format::Text) => {
-                    let text = std::str::from_utf8(bytes).map_err(|_| malformed())?;
-                    text_io::input(column.oid, column.typmod, text, io)?
-                }
-            });
-        }
-        self.read += bytes;
-        match row.len() == plan.columns.len() {
-            true => Ok(()),
-            false => Err(malformed()),
-        }
+        let first = self.part.as_ref().map(|part| part.first);
+        self.read += plan.columns.decode(&self.rows[self.read..], first, io, row)?;
+        Ok(())
     }
-}
-
-/// The rows that a command tag tells of.
-pub(super) fn changed(tag: &str) -> u64 {
-    tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }

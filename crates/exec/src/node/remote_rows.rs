@@ -19,17 +19,19 @@ impl RemoteColumns {
         RemoteColumns { types: types.into(), formats }
     }
 
-    /// Decodes the first of some rows. Returns the bytes that it took. Error 08P01: they are no row
-    /// of these columns.
+    /// Decodes the first of some rows. `first` is the position of the columns in a row that has others,
+    /// too. Returns the bytes that it took. Error 08P01: they are no row of these columns.
     pub(crate) fn decode(
         &self,
         rows: &[u8],
+        first: Option<usize>,
         io: &IoContext,
         row: &mut Vec<Datum>,
     ) -> Result<usize> {
         let (values, bytes) = first_row(rows)?;
         row.clear();
-        for ((value, column), format) in values.iter().zip(&self.types).zip(&self.formats) {
+        let own = values.iter().skip(first.unwrap_or(0));
+        for ((value, column), format) in own.zip(&self.types).zip(&self.formats) {
             row.push(match (value, format) {
                 (None, _) => Datum::Null,
                 (Some(bytes), Format::Binary) => {
@@ -41,7 +43,8 @@ impl RemoteColumns {
                 }
             });
         }
-        match row.len() == self.types.len() && values.len() == self.types.len() {
+        let is_complete = first.is_some() || values.len() == row.len();
+        match row.len() == self.types.len() && is_complete {
             true => Ok(bytes),
             false => Err(malformed()),
         }

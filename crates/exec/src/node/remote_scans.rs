@@ -121,7 +121,7 @@ fn open_scans(scans: &[Scan<'_>], cx: &mut ExecContext) -> Result<()> {
         .map(|((of, on), union)| {
             let remote = scans[of[0]].remote;
             let statement = union.as_ref().map(Union::statement);
-            (statement.unwrap_or_else(|| remote.statement(&remote.formats)), &on[..])
+            (statement.unwrap_or_else(|| remote.statement(&remote.columns.formats)), &on[..])
         })
         .collect();
     let participants = cx.txn()?.participants(&*session)?;
@@ -196,16 +196,18 @@ fn read_alone(
     }
     let session = Arc::clone(&cx.functions.session);
     let participants = cx.txn()?.participants(&*session)?;
-    Ok(match participants.read_alone(&remote.statement(&remote.formats), *node, values)? {
-        ReadAlone::Rows(rows, tag) => {
-            Some(vec![Running::done(rows, tag, participants.abandoned())])
-        }
-        ReadAlone::IsLong => {
-            remote.is_long.store(true, Ordering::Relaxed);
-            None
-        }
-        ReadAlone::InTransaction => None,
-    })
+    Ok(
+        match participants.read_alone(&remote.statement(&remote.columns.formats), *node, values)? {
+            ReadAlone::Rows(rows, tag) => {
+                Some(vec![Running::done(rows, tag, participants.abandoned())])
+            }
+            ReadAlone::IsLong => {
+                remote.is_long.store(true, Ordering::Relaxed);
+                None
+            }
+            ReadAlone::InTransaction => None,
+        },
+    )
 }
 
 /// Sends statements whose snapshots belong together to their nodes.
@@ -217,7 +219,7 @@ fn open(
     let participants = cx.txn()?.participants(&*session)?;
     let remote: Vec<(RemoteStatement<'_>, &[(NodeId, Values)])> = statements
         .iter()
-        .map(|(plan, request)| (plan.statement(&plan.formats), &request.targets[..]))
+        .map(|(plan, request)| (plan.statement(&plan.columns.formats), &request.targets[..]))
         .collect();
     // A change runs to its end.
     let changes = statements.iter().any(|(plan, _)| plan.effect == Effect::Rows);
@@ -328,7 +330,7 @@ pub(super) fn node(cx: &ExecContext, oid: Oid) -> Result<NodeId> {
 }
 
 /// A parameter's value, with all digits, in a form that means the same to any session on a node.
-fn text(type_oid: Oid, value: &Datum) -> Result<Option<Vec<u8>>> {
+pub(super) fn text(type_oid: Oid, value: &Datum) -> Result<Option<Vec<u8>>> {
     if value.is_null() {
         return Ok(None);
     }

@@ -43,7 +43,7 @@ impl Union {
         };
         for (number, scan) in scans.iter().enumerate() {
             union.firsts.push(union.formats.len());
-            union.formats.extend_from_slice(&scan.formats);
+            union.formats.extend_from_slice(&scan.columns.formats);
             let end = scan.types.len();
             if union.types.len() < end {
                 union.types.resize(end, oid::TEXT);
@@ -53,14 +53,15 @@ impl Union {
             // Writing to a String does not fail.
             let _ = write!(union.text, "{between}SELECT {number}::pg_catalog.int2");
             for (other, scan) in scans.iter().enumerate() {
-                for (column, ty) in scan.columns.iter().enumerate() {
+                for (column, ty) in scan.columns.types.iter().enumerate() {
                     let _ = match other == number {
                         true => write!(union.text, ", s.c{column}"),
                         false => write!(union.text, ", NULL::{}", format_type(ty.oid, -1)),
                     };
                 }
             }
-            let names: Vec<String> = (0..scan.columns.len()).map(|i| format!("c{i}")).collect();
+            let names: Vec<String> =
+                (0..scan.columns.types.len()).map(|i| format!("c{i}")).collect();
             let names =
                 if names.is_empty() { String::new() } else { format!("({})", names.join(", ")) };
             let _ = write!(union.text, " FROM ({}) s{names}", scan.text);

@@ -13,6 +13,7 @@ use std::time::Instant;
 
 use steppe_cluster::transaction::{
     Alone, Effect, End, Fetched, Participants, Progress, RemoteStatement, Values, check_primary,
+    row_count,
 };
 use steppe_cluster::{Interest, NodeId, Step};
 use steppe_txn::Lsn;
@@ -64,7 +65,7 @@ impl Session {
             Some(lease) => self.run_alone(lease, &statement, &values).await?,
             None => self.run_in_session(node, &statement, values).await?,
         };
-        self.finish_execution(portal, rows_of(&tag));
+        self.finish_execution(portal, row_count(&tag));
         Ok(true)
     }
 
@@ -178,9 +179,4 @@ async fn node_ready(
     let waited = waited.await;
     control.activity.set_wait(None);
     waited
-}
-
-/// The number of rows in a command tag.
-fn rows_of(tag: &str) -> u64 {
-    tag.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0)
 }

@@ -47,14 +47,20 @@ pub async fn answer(client: &Client, sql: &str) -> Vec<String> {
 }
 
 impl Both {
-    pub async fn start() -> Option<Both> {
+    /// With empty tables: their definitions, and where their rows are.
+    pub async fn of(tables: &[(&str, &str)]) -> Option<Both> {
         let (cluster, steppe) = TwoNodes::start().await?;
         let plain = cluster.client_of("postgres").await;
-        for (table, distribution) in TABLES {
+        for (table, distribution) in tables {
             rows_of(&steppe, &format!("CREATE TABLE {table} DISTRIBUTE BY {distribution}")).await;
             rows_of(&plain, &format!("CREATE TABLE {table}")).await;
         }
-        let both = Both { cluster, steppe, plain };
+        Some(Both { cluster, steppe, plain })
+    }
+
+    /// With some accounts, messages and branches.
+    pub async fn start() -> Option<Both> {
+        let both = Both::of(&TABLES).await?;
         for bid in 1..=3 {
             both.same(&format!("INSERT INTO branches VALUES ({bid}, 'city {bid}')")).await;
         }
